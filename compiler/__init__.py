@@ -1,0 +1,1 @@
+"""From graph to graph (derivatives, rewriting, fusion) and from graph to machine code."""

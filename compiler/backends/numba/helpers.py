@@ -1,0 +1,163 @@
+"""What the generated source calls beside Python and NumPy: compiled by numba when it is first used."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+
+@lru_cache(1)
+def namespace() -> dict[str, Any]:
+    """The globals of generated source."""
+    from numba import njit
+
+    return {"np": np, "math": math, "njit": njit, **_casts(), **_intrinsics(), **_functions()}
+
+
+def _casts() -> dict[str, Any]:
+    short = {"f64": "float64", "f32": "float32"}
+    short |= {f"{kind[0]}{bits}": f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
+    return {name: getattr(np, long) for name, long in short.items()} | {"u": np.uint64}
+
+
+def _intrinsics() -> dict[str, Any]:
+    """Single instructions that Python has no word for."""
+    from numba import types
+    from numba.extending import intrinsic
+
+    def common(a: Any, b: Any) -> Any:
+        a, b = types.unliteral(a), types.unliteral(b)
+        assert a == b, f"operands of {a} and {b}"
+        return a
+
+    @intrinsic
+    def select(context: Any, condition: Any, a: Any, b: Any) -> Any:
+        """``a if condition else b`` without a branch."""
+        type_ = common(a, b)
+
+        def code(cgctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.select(args[0], args[1], args[2])
+
+        return type_(types.boolean, type_, type_), code
+
+    @intrinsic
+    def add(context: Any, a: Any, b: Any) -> Any:
+        """A sum whose order the compiler may choose: terms of a block go into several accumulators."""
+        type_ = common(a, b)
+
+        def code(cgctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.fadd(args[0], args[1], flags=("reassoc",))
+
+        return type_(type_, type_), code
+
+    def extreme(ordered: str) -> Any:
+        @intrinsic
+        def choose(context: Any, a: Any, b: Any) -> Any:
+            """NumPy's maximum and minimum: nan wins."""
+            type_ = common(a, b)
+
+            def code(cgctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+                x, y = args
+                if isinstance(type_, types.Float):
+                    first = builder.or_(builder.fcmp_ordered(ordered, x, y), builder.fcmp_unordered("uno", x, x))
+                elif type_.signed:
+                    first = builder.icmp_signed(ordered, x, y)
+                else:
+                    first = builder.icmp_unsigned(ordered, x, y)
+                return builder.select(first, x, y)
+
+            return type_(type_, type_), code
+
+        return choose
+
+    return {"select": select, "add": add, "maximum": extreme(">="), "minimum": extreme("<=")}
+
+
+def _functions() -> dict[str, Any]:
+    from numba import njit
+
+    def two_sum(total: Any, rest: Any, part: Any) -> Any:
+        """Add `part` to `total`; what the sum rounds off goes into `rest` (Knuth, TAOCP 2, 4.2.2)."""
+        new = total + part
+        back = new - total
+        return new, rest + ((total - (new - back)) + (part - back))
+
+    def settle(total: Any, rest: Any) -> Any:
+        """The sum of both; an infinite total has left nan behind."""
+        return total if math.isnan(rest) else total + rest
+
+    def remainder(a: Any, b: Any) -> Any:
+        rest = np.fmod(a, b)
+        if b == 0:
+            return rest
+        if rest == 0:
+            return math.copysign(rest, b)
+        return rest + b if (b < 0) != (rest < 0) else rest
+
+    def floordiv(a: Any, b: Any) -> Any:
+        # from the exact remainder, since a / b may round up to the next integer
+        if b == 0:
+            return a / b
+        rest = np.fmod(a, b)
+        quotient = (a - rest) / b
+        if rest != 0 and (b < 0) != (rest < 0):
+            quotient = quotient - 1
+        if quotient == 0:
+            return math.copysign(quotient, a / b)
+        down = np.floor(quotient)
+        return down + 1 if quotient - down > 0.5 else down
+
+    # of integers: a - a is a zero, and b // b a one, of the operands' own dtype
+    def int_floordiv(a: Any, b: Any) -> Any:
+        return a - a if b == 0 else a * b if b == -1 else a // b
+
+    def int_remainder(a: Any, b: Any) -> Any:
+        return a - a if b == 0 or b == -1 else a % b
+
+    def int_fmod(a: Any, b: Any) -> Any:
+        if b == 0 or b == -1:
+            return a - a
+        rest = a % b
+        return rest - b if rest != 0 and (a < 0) != (b < 0) else rest
+
+    def int_quotient(a: Any, b: Any) -> Any:
+        """C's division, towards 0."""
+        if b == 0:
+            return a - a
+        if b == -1:
+            return a * b
+        whole = a // b
+        return whole + b // b if whole * b != a and (a < 0) != (b < 0) else whole
+
+    def int_power(base: Any, exponent: Any) -> Any:
+        out = 1
+        while exponent != 0:
+            if exponent & 1:
+                out = out * base
+            base = base * base
+            exponent = (exponent >> 1) & 0x7FFFFFFFFFFFFFFF  # of uint64 too, which comes here as int64
+        return out
+
+    def shift_left(a: Any, b: Any, bits: Any) -> Any:
+        return a << b if np.uint64(b) < np.uint64(bits) else a - a
+
+    def shift_right(a: Any, b: Any, bits: Any) -> Any:
+        if np.uint64(b) < np.uint64(bits):
+            return a >> b
+        return a >> (bits - 1)
+
+    functions = (
+        two_sum, settle, remainder, floordiv, int_floordiv, int_remainder, int_fmod, int_quotient, int_power, shift_left,
+        shift_right,
+    )  # fmt: skip
+    return {f.__name__: njit(f, error_model="numpy", nogil=True) for f in functions}
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return namespace()[name]
+    except KeyError:
+        raise AttributeError(name) from None

@@ -1,0 +1,1 @@
+"""Compiled functions: signatures, entries, transforms, diagnostics and the command line."""

@@ -1,0 +1,204 @@
+"""Entries: compiled graphs with what they need at a call, found by signature; shared by functions of one code."""
+
+from __future__ import annotations
+
+import threading
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..tracer.graph import Graph
+from ..tracer.tensor import Tensor
+from ..tracer.values import Value, emit
+from ..tracer.variable import Variable
+from .build import compile_optimised, native
+from .events import History, Miss, present
+from .recording import Effect, Recording, Source, alias_pattern, content
+from .signature import Signature, spec_of
+
+
+@dataclass
+class Plan:
+    """What a transform makes of a recording: a graph, and how its outputs become the caller's result."""
+
+    recording: Recording
+    graph: Graph
+    assemble: Callable[[Sequence[Any]], Any]
+
+
+class Entry:
+    """One compiled graph of a function: valid where its captures and guards hold."""
+
+    def __init__(self, plan: Plan, backend: str, compiled: Any = None) -> None:
+        self.plan = plan
+        self.recording = plan.recording
+        self.compiled = compile_optimised(plan.graph, backend) if compiled is None else compiled
+        self.hits = 0
+        self._reader = plan.recording.captures.reader()
+        self._variables = tuple([s.variable for s in plan.recording.sources if s.kind == "variable"])
+
+    def captured(self, function: Any, leaves: Sequence[Any]) -> list[Any] | Miss:
+        """The captured values of now, or why this entry does not fit them."""
+        found = self._reader(function, leaves)
+        if isinstance(found, tuple):
+            return Miss(0, capture=found[0], before=found[1], after=found[2])
+        for item, spec in zip(found, self.recording.capture_specs, strict=True):
+            now = spec_of(item, "captured")
+            if now != spec:
+                position = found.index(item) if not isinstance(item, np.ndarray) else 0
+                return Miss(0, capture=self.recording.captures.label(position), before=str(spec), after=str(now))
+        return found
+
+    def run(self, function: Any, leaves: Sequence[Any]) -> tuple[bool, Any]:
+        """(True, outputs) where the entry fits, else (False, Miss). Effects are carried out last."""
+        recording = self.recording
+        if recording.aliases is not None and tuple(alias_pattern(leaves)) != recording.aliases:
+            return False, Miss(0, capture="arguments that are one array", before=str(recording.aliases))
+        captured = self.captured(function, leaves)
+        if isinstance(captured, Miss):
+            return False, captured
+        inputs = [native(content(item)) for item in self._inputs(leaves, captured)]
+        status, outs = self.compiled.run(inputs)
+        if status:
+            guards = self.plan.graph.guards
+            return False, Miss(0, guard=guards[status - 1] if status > 0 else None)
+        self.hits += 1
+        for effect in recording.effects:
+            self._carry_out(effect, outs[effect.output], leaves, captured)
+        return True, outs
+
+    def _inputs(self, leaves: Sequence[Any], captured: Sequence[Any]) -> list[Any]:
+        out = []
+        for source in self.recording.sources:
+            match source.kind:
+                case "leaf":
+                    out.append(leaves[source.index])
+                case "capture":
+                    out.append(captured[source.index])
+                case _:
+                    out.append(source.variable)
+        return out
+
+    def present(self, function: Any, leaves: Sequence[Any]) -> dict[str, Any]:
+        """Shapes and numbers of the inputs of a call, by name."""
+        captured = self.captured(function, leaves)
+        items = [] if isinstance(captured, Miss) else self._inputs(leaves, captured)
+        return dict(zip(self.recording.graph.names, map(present, items), strict=False))
+
+    def _carry_out(self, effect: Effect, out: Any, leaves: Sequence[Any], captured: Sequence[Any]) -> None:
+        into: Source = effect.into
+        target = (
+            leaves[into.index]
+            if into.kind == "leaf"
+            else captured[into.index]
+            if into.kind == "capture"
+            else into.variable
+        )
+        if isinstance(target, Variable):
+            target._store(Value(out))
+        elif isinstance(target, Tensor):
+            target._replace(Tensor(Value(out)))
+        elif isinstance(target, np.ndarray):
+            target[...] = out
+
+    def input_values(self, leaves: Sequence[Any], captured: Sequence[Any]) -> list[Value]:
+        """The inputs as values that a tape may know."""
+        from ..tracer.values import lift
+
+        return [lift(item) for item in self._inputs(leaves, captured)]
+
+
+class Table:
+    """The entries of one function, by signature; at most `limit` signatures are kept."""
+
+    def __init__(self, limit: int = 512) -> None:
+        self.entries: OrderedDict[Signature, list[Entry]] = OrderedDict()
+        self.limit = limit
+        self.lock = threading.RLock()
+        self.locks: dict[Signature, threading.RLock] = {}
+        self.history = History()
+        self.traces = 0
+        self.compiles = 0
+        self.trace_seconds = 0.0
+        self.compile_seconds = 0.0
+        self.warned: set[Any] = set()
+        self.fallbacks = 0
+        self._gone = 0
+
+    @property
+    def hits(self) -> int:
+        """Calls that an entry has served, those of entries that are gone included, the traced calls not."""
+        with self.lock:
+            return self._gone + sum(e.hits - 1 for found in self.entries.values() for e in found if e.hits)
+
+    def lock_for(self, signature: Signature) -> threading.RLock:
+        with self.lock:
+            return self.locks.setdefault(signature, threading.RLock())
+
+    def add(self, signature: Signature, entry: Entry) -> None:
+        with self.lock:
+            self.entries.setdefault(signature, []).append(entry)
+            self.entries.move_to_end(signature)
+            while len(self.entries) > self.limit:
+                old, gone = self.entries.popitem(last=False)
+                self.locks.pop(old, None)
+                self._gone += sum(e.hits - 1 for e in gone if e.hits)
+
+    def clear(self) -> None:
+        with self.lock:
+            self._gone = self.hits
+            self.entries.clear()
+            self.locks.clear()
+
+
+_tables: OrderedDict[Any, Table] = OrderedDict()
+_tables_lock = threading.Lock()
+_TABLES = 1024
+
+
+def table_of(key: Any) -> Table:
+    """The table that functions of one code and one transform share."""
+    with _tables_lock:
+        table = _tables.get(key)
+        if table is None:
+            table = _tables[key] = Table()
+        _tables.move_to_end(key)
+        while len(_tables) > _TABLES:
+            _tables.popitem(last=False)
+        return table
+
+
+def code_key(function: Any) -> Any:
+    """What makes two function objects the same program: their code, or the object itself."""
+    if isinstance(function, types.FunctionType):
+        return (function.__code__, function.__module__, function.__qualname__)
+    return function if _hashable(function) else id(function)
+
+
+def _hashable(item: Any) -> bool:
+    try:
+        hash(item)
+    except TypeError:
+        return False
+    return True
+
+
+@dataclass
+class Stats:
+    """Counters of one function object; times in seconds."""
+
+    calls: int = 0
+    hits: int = 0
+    traces: int = 0
+    compiles: int = 0
+    disk_hits: int = 0
+    trace_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    entries: int = 0
+
+
+__all__ = ["Entry", "Plan", "Stats", "Table", "code_key", "emit", "field", "table_of"]

@@ -1,0 +1,126 @@
+"""What a compiled function holds: the graphs of an entry, its generated code, its signatures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..compiler.gradient import inexact, vjp
+from ..compiler.simplify import simplify
+from ..tracer.dims import Dim
+from ..tracer.errors import GradError, layout
+from ..tracer.graph import Graph, Guard, Loc
+from .build import compile_optimised
+from .cache import Entry
+from .reasons import condition_text, inputs_behind, spec_text
+
+if TYPE_CHECKING:
+    from .jit import Function
+
+STAGES = ("traced", "forward", "backward", "fused")
+SOURCES = ("numba", "kernels")
+
+
+def stage_graph(entry: Entry, stage: str) -> Graph:
+    """The graph of an entry: as recorded, simplified, the gradients by all floating inputs, or what is compiled."""
+    graph = entry.recording.graph
+    match stage:
+        case "traced":
+            return graph
+        case "forward":
+            return simplify(graph)
+        case "backward":
+            return _backward(graph)
+        case "fused":
+            return simplify(entry.plan.graph)
+    raise ValueError(f"stage must be one of {', '.join(map(repr, STAGES))}, not {stage!r}")
+
+
+def _backward(graph: Graph) -> Graph:
+    wrt = [k for k in graph.inputs if inexact(graph.type(k))]
+    if not wrt:
+        raise GradError(layout(f"{graph.name} has no backward pass: none of its inputs is a floating-point number"))
+    pulled = vjp(graph, wrt)
+    return simplify(replace(pulled, outputs=pulled.outputs[len(graph.outputs) :]))
+
+
+def stage_source(entry: Entry, stage: str, backend: str) -> str:
+    """The code of a stage: generated Python (for "fused" exactly what ran), or the kernels that it is written from."""
+    if backend not in SOURCES:
+        raise ValueError(f"backend must be one of {', '.join(map(repr, SOURCES))}, not {backend!r}")
+    if stage not in STAGES[1:]:
+        raise ValueError(f"stage must be one of {', '.join(map(repr, STAGES[1:]))}, not {stage!r}")
+    compiled: Any = entry.compiled if stage == "fused" else compile_optimised(stage_graph(entry, stage), "numba")
+    text = compiled.source if backend == "numba" else compiled.kernels
+    return str(text)
+
+
+@dataclass(frozen=True)
+class EntryInfo:
+    """One entry: calls that it has served since its trace, its nodes, what it assumes, with the user's lines."""
+
+    hits: int
+    nodes: int
+    compile_seconds: float
+    guards: tuple[tuple[str, Loc], ...]
+
+    def __str__(self) -> str:
+        head = f"{_count(self.hits, 'hit')}, {_count(self.nodes, 'node')}, compiled in {self.compile_seconds:.2f} s"
+        return "\n".join([head, *[f"  where {text}  # {loc}" for text, loc in self.guards]])
+
+
+@dataclass(frozen=True)
+class SignatureInfo:
+    """One signature of a function with its entries."""
+
+    text: str
+    entries: tuple[EntryInfo, ...]
+
+    @property
+    def hits(self) -> int:
+        return sum(e.hits for e in self.entries)
+
+    def __str__(self) -> str:
+        lines = [self.text]
+        for entry in self.entries:
+            lines += [f"  {line}" for line in str(entry).splitlines()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class Signatures(list[SignatureInfo]):
+    """A list of signatures that prints as a text."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self)) or "no signatures yet"
+
+
+def describe_signatures(function: Function) -> Signatures:
+    """All cached signatures, in the order in which they came."""
+    with function._table.lock:
+        known = {s: list(entries) for s, entries in function._table.entries.items()}
+    return Signatures(_describe(function._label, entries) for entries in known.values())
+
+
+def _describe(label: str, entries: list[Entry]) -> SignatureInfo:
+    recording = entries[0].recording
+    inside = ", ".join(f"{n}: {spec_text(s)}" for n, s in zip(recording.names, recording.specs, strict=True))
+    return SignatureInfo(f"{label}({inside})", tuple([_entry(e) for e in entries]))
+
+
+def _entry(entry: Entry) -> EntryInfo:
+    graph = entry.plan.graph
+    guards = tuple([(_guard_text(graph, g), g.loc) for g in graph.guards])
+    return EntryInfo(max(entry.hits - 1, 0), len(graph.nodes), entry.compiled.compile_seconds, guards)
+
+
+def _guard_text(graph: Graph, guard: Guard) -> str:
+    if isinstance(guard.subject, Dim):
+        return condition_text(guard)
+    on = ", ".join(inputs_behind(graph, guard.subject)) or "constants"
+    return f"the branch on {on} is {guard.outcome}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

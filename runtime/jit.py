@@ -1,0 +1,339 @@
+"""`jit`, and what every transform shares: a call becomes a signature, the signature an entry, the entry runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+from ..tracer.context import context, user_loc
+from ..tracer.errors import NumtapeError, layout
+from ..tracer.graph import Graph, Loc
+from ..tracer.ops import OPS
+from ..tracer.tape import Tape
+from ..tracer.tensor import Tensor
+from ..tracer.values import Value
+from .cache import Entry, Plan, Stats, code_key, table_of
+from .events import Event, Miss
+from .recording import Recording, record
+from .signature import Binder, Marked, Signature, flatten, spec_of
+
+
+class Function:
+    """A compiled function. Made by :func:`jit` and the transforms; called like the function it wraps.
+
+    Attributes
+    ----------
+    stats : Stats
+        Counters of this object: calls, hits, traces, compiles, seconds.
+    """
+
+    __numtape_transform__ = True
+    kind = "jit"
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        static: tuple[str | int, ...] = (),
+        max_entries: int = 32,
+        on_retrace: Any = "warn",
+        backend: str = "auto",
+        options: tuple[Any, ...] = (),
+    ) -> None:
+        if not callable(function):
+            raise TypeError(f"{self.kind} takes a function, not {type(function).__name__}")
+        self._inner = function  # what was wrapped: perhaps a transform itself
+        self._function = function._function if type(function) is Function else function
+        self._max_entries = max_entries
+        self._on_retrace = on_retrace
+        self._backend = backend
+        self._static = (static,) if isinstance(static, str | int) else tuple(static)
+        self._options = options
+        self._binder = Binder(self._function, self._static)
+        self._key = (self.kind, options, self._static, backend, function_key(self._function))
+        self._table = table_of(self._key)
+        self._counts = Stats()
+        functools.update_wrapper(self, self._function, updated=())
+        self._label = getattr(self._function, "__name__", type(self._function).__name__)
+
+    # -- calling -------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if context.trace is not None:
+            return self._direct(*args, **kwargs)
+        self._counts.calls += 1
+        args, kwargs = self._binder.bind(args, kwargs)
+        leaves, signature = self._signature(args, kwargs)
+        tried = 0
+        misses: list[Miss] = []
+        while True:
+            entries = self._table.entries.get(signature, ())
+            for entry in entries[tried:]:
+                fits, outs = entry.run(self._function, leaves)
+                if fits:
+                    self._counts.hits += 1
+                    return self._hand_out(entry, outs, leaves)
+                misses.append(dataclasses.replace(outs, entry=tried))
+                tried += 1
+            with self._table.lock_for(signature):
+                if len(self._table.entries.get(signature, ())) > tried:
+                    continue  # another thread has recorded meanwhile
+                if tried >= self._max_entries:
+                    return self._fall_back(args, kwargs, signature, misses)
+                entry, outs = self._trace(args, kwargs, leaves, signature, misses)
+                if entry is None:
+                    return self._direct(*args, **kwargs)
+                return self._hand_out(entry, outs, leaves)
+
+    def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Signature]:
+        args, kwargs = self._mark(args, kwargs)
+        leaves, tree = flatten((args, kwargs))
+        specs = []
+        for position, leaf in enumerate(leaves):
+            try:
+                specs.append(leaf.spec() if type(leaf) is Marked else spec_of(leaf, ""))
+            except NumtapeError:
+                spec_of(
+                    leaf, self._binder.leaf_names(args, kwargs)[position]
+                )  # the same error, with the argument's name
+                raise
+        leaves = [leaf.item if type(leaf) is Marked else leaf for leaf in leaves]
+        return leaves, Signature(tree, tuple(specs))
+
+    def _mark(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments with the static ones wrapped, so that they are one leaf each."""
+        if not self._static:
+            return args, kwargs
+        marked = tuple([Marked(a) if self._binder.is_static(i) else a for i, a in enumerate(args)])
+        return marked, {k: Marked(v) if k in self._static else v for k, v in kwargs.items()}
+
+    def _trace(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], signature: Signature, misses: list[Miss]
+    ) -> tuple[Entry | None, Any]:
+        names = self._binder.leaf_names(*self._mark(args, kwargs))
+        kind = "retrace" if self._table.traces else "first"
+        recording = self._record(args, kwargs, names, signature)
+        if recording.made:
+            recording = self._record(args, kwargs, names, signature)
+            if recording.made:
+                text = f"{self._label} makes a new Variable each time it is recorded"
+                raise ValueError(layout(text, fix="Make Variables outside, or only where none exists yet."))
+        plan = self._derive(recording)
+        entry = Entry(plan, self._backend)
+        entry.event = Event(  # type: ignore[attr-defined]
+            self._label, self._line(), kind, signature, tuple(names), user_loc(), tuple(self._table.entries), tuple(misses),
+            recording.seconds, entry.compiled.compile_seconds, len(plan.graph.nodes),
+            transform=self.kind, values=entry.present(self._function, leaves),
+        )  # fmt: skip
+        self._note(entry.event)  # type: ignore[attr-defined]
+        self._table.add(signature, entry)
+        fits, outs = entry.run(self._function, leaves)
+        # a branch on the last bit: the compiled value may take the other side than NumPy's did
+        return (entry, outs) if fits else (None, None)
+
+    def _record(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str], signature: Signature
+    ) -> Recording:
+        return record(self._function, *self._mark(args, kwargs), names, signature.specs, self._label)
+
+    def _note(self, event: Event) -> None:
+        from .explain import announce
+
+        for counts in (self._counts, self._table):
+            counts.traces += 1
+            counts.compiles += 1
+            counts.trace_seconds += event.trace_seconds
+            counts.compile_seconds += event.compile_seconds
+        self._table.history.add(event)
+        announce(self, event)
+
+    def _fall_back(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], signature: Signature, misses: list[Miss]
+    ) -> Any:
+        from .explain import announce_fallback
+
+        announce_fallback(self, signature, misses)
+        return self._direct(*args, **kwargs)
+
+    def _hand_out(self, entry: Entry, outs: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        """The caller's result: arrays, or Tensors on the tapes that watch an input."""
+        tapes = [r for r in context.recorders if isinstance(r, Tape)]
+        traced = any([isinstance(leaf, Tensor) for leaf in leaves])
+        if not traced and not (tapes and any(s.kind != "leaf" for s in entry.recording.sources)):
+            return entry.plan.assemble(outs)
+        captured = entry.captured(self._function, leaves)
+        assert isinstance(captured, list)
+        values = tuple(entry.input_values(leaves, captured))
+        known = [t for t in tapes if any([v in t._known for v in values])]
+        if not traced and not known:
+            return entry.plan.assemble(outs)
+        results = tuple([Value(o, (), True) if type(o) in (int, float, bool) else Value(o) for o in outs])
+        for tape in known:
+            tape.record(OPS["call"], values, {"graph": entry.plan.graph}, results, None)
+        return entry.plan.assemble([Tensor(r) for r in results])
+
+    # -- what subclasses say -------------------------------------------------------------------------------------
+
+    def _direct(self, *args: Any, **kwargs: Any) -> Any:
+        """The same computation without a compiled entry: inside a recording, or where the tape has to answer."""
+        return run_body(self._function, args, kwargs)
+
+    def _derive(self, recording: Recording) -> Plan:
+        return Plan(recording, recording.graph, recording.result)
+
+    # -- methods -------------------------------------------------------------------------------------------------
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        return (_rebuild, (type(self), self._inner, self._state()))
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "static": self._static, "max_entries": self._max_entries, "on_retrace": self._on_retrace,
+            "backend": self._backend, "options": self._options,
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<numtape.{self.kind} of {self._label}: {self._counts.traces} traces, {self._counts.calls} calls>"
+
+    # -- looking inside ------------------------------------------------------------------------------------------
+
+    @property
+    def stats(self) -> Stats:
+        """Counters of this object."""
+        entries = sum(len(e) for e in self._table.entries.values())
+        return dataclasses.replace(self._counts, entries=entries)
+
+    def _line(self) -> Loc:
+        code = getattr(self._function, "__code__", None)
+        return Loc(code.co_filename, code.co_firstlineno) if code is not None else Loc("", 0)
+
+    def _last_entry(self) -> Entry:
+        entries = [e for found in self._table.entries.values() for e in found]
+        if not entries:
+            raise RuntimeError(f"{self._label} has not been called yet: there is nothing to show")
+        return max(entries, key=lambda e: e.event.number)  # type: ignore[attr-defined]
+
+    def graph(self, stage: str = "traced") -> Graph:
+        """The graph of the newest entry.
+
+        Parameters
+        ----------
+        stage : {"traced", "forward", "backward", "fused"}
+            As recorded; simplified; the gradients by all floating inputs; what is compiled.
+        """
+        from .inspect import stage_graph
+
+        return stage_graph(self._last_entry(), stage)
+
+    def source(self, stage: str = "fused", backend: str = "numba") -> str:
+        """The generated code of the newest entry: what ran, for ``stage="fused"``; kernels for ``backend="kernels"``."""
+        from .inspect import stage_source
+
+        return stage_source(self._last_entry(), stage, backend)
+
+    def signatures(self) -> list[Any]:
+        """All cached signatures with their entries, hits and guards."""
+        from .inspect import describe_signatures
+
+        return describe_signatures(self)
+
+    def explain_last(self) -> Any:
+        """Why the newest trace happened: the cause, the argument, the line, the cost and the way out."""
+        from .explain import explain
+
+        return explain(self)
+
+    def clear_cache(self) -> None:
+        """Forget all entries; the next call traces anew."""
+        self._table.clear()
+
+    def njit(self, *args: Any) -> Any:
+        """A numba dispatcher of this function for arguments like `args`, to be called inside ``@njit`` code."""
+        from .embed import forward_dispatcher
+
+        return forward_dispatcher(self, args)
+
+    def njit_value_and_grad(self, *args: Any) -> Any:
+        """A numba dispatcher that returns the value and the gradient by the first argument."""
+        from .embed import value_and_grad_dispatcher
+
+        return value_and_grad_dispatcher(self, args)
+
+
+def function_key(function: Any) -> Any:
+    """What makes two functions the same program, transforms included."""
+    return function._key if isinstance(function, Function) else code_key(function)
+
+
+def run_body(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a user's function as part of whatever records here."""
+    trace = context.trace
+    if trace is None or isinstance(function, Function):
+        return function(*args, **kwargs)
+    captures = trace.captures  # type: ignore[attr-defined]
+    return captures.inline(function)(*args, **kwargs)
+
+
+def _rebuild(cls: type[Function], function: Any, state: dict[str, Any]) -> Function:
+    return cls(function, **state)
+
+
+@overload
+def jit(function: Callable[..., Any], /) -> Function: ...
+@overload
+def jit(
+    *, static: Any = (), max_entries: int = 32, on_retrace: Any = "warn", backend: str = "auto"
+) -> Callable[[Callable[..., Any]], Function]: ...
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    static: Any = (),
+    max_entries: int = 32,
+    on_retrace: Any = "warn",
+    backend: str = "auto",
+) -> Any:
+    """Compile a function of NumPy code; compiled code is cached by dtype and rank, never by shape.
+
+    Parameters
+    ----------
+    function : callable
+        Plain NumPy code. It runs once for each new combination of dtypes and ranks.
+    static : str, int or tuple of them
+        Parameters whose values are part of the signature.
+    max_entries : int
+        How many outcomes of branches are compiled for one signature; beyond, calls run uncompiled, with a warning.
+    on_retrace : {"warn", "error", "ignore"} or callable
+        What to do when a trace after the first one costs more than it should.
+    backend : {"auto", "numba"}
+        Who compiles.
+
+    Returns
+    -------
+    Function
+        Takes and returns arrays; has ``.stats``, ``.explain_last()``, ``.graph()``, ``.source()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import numtape as nt
+    >>> @nt.jit
+    ... def f(x):
+    ...     return np.sum(np.sin(x) ** 2)
+    >>> values = [f(np.ones(n)) for n in range(50)]
+    >>> f.stats.traces
+    1
+    """
+    options = {"static": static, "max_entries": max_entries, "on_retrace": on_retrace, "backend": backend}
+    if function is None:
+        return lambda f: Function(f, **options)
+    return Function(function, **options)
+
+
+__all__ = ["Function", "jit"]

@@ -1,0 +1,58 @@
+"""`no_retrace` and `max_traces`: contexts that raise where a function is traced more than expected."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..tracer.errors import RetraceError
+
+
+class _Limits(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[tuple[Any, list[int]]] = []
+
+
+limits = _Limits()
+
+
+@contextmanager
+def no_retrace() -> Iterator[None]:
+    """Raise RetraceError where any function is traced again inside the block; first traces are allowed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import numtape as nt
+    >>> f = nt.jit(lambda x: x + 1)
+    >>> with nt.no_retrace():
+    ...     _ = f(np.ones(2)), f(np.ones(5))
+    """
+    limits.stack.append((None, [0]))
+    try:
+        yield
+    finally:
+        limits.stack.pop()
+
+
+@contextmanager
+def max_traces(fn: Any, n: int) -> Iterator[None]:
+    """Raise RetraceError where `fn` is traced more than `n` times inside the block."""
+    limits.stack.append((fn, [n]))
+    try:
+        yield
+    finally:
+        limits.stack.pop()
+
+
+def check(function: Any, kind: str, explanation: Any) -> None:
+    """Called for each trace: raise if a context of this thread forbids it."""
+    for wanted, left in limits.stack:
+        if wanted is None and kind != "first":
+            raise RetraceError(f"{explanation}\n(inside nt.no_retrace())", explanation=explanation)
+        if wanted is function:
+            left[0] -= 1
+            if left[0] < 0:
+                raise RetraceError(f"{explanation}\n(inside nt.max_traces)", explanation=explanation)

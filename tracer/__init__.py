@@ -1,0 +1,1 @@
+"""Tensors, tapes and graphs: what a NumPy program does, written down."""

@@ -1,0 +1,87 @@
+"""NumPy's functions on traced values: each handler has exactly the signature of the function that it stands for.
+
+Handlers are composed of ops, so what they compute is recorded and has derivatives of every order. What can't be
+recorded is refused by name; no argument is ever ignored unless it is about memory alone (`order`, `subok`, `copy`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..context import context
+from ..errors import TraceError, layout
+from ..values import has_traced, is_traced
+from . import (
+    contraction,
+    creation,
+    gathers,
+    joins,
+    linear,
+    norms,
+    padding,
+    reductions,
+    selection,
+    shapes,
+    statistics,
+    stencils,
+    writes,
+)
+from .common import stack_nested
+from .creation import CREATION
+from .methods import METHODS
+from .special import FUNCTIONS_BY_NAME, logsumexp
+from .ufuncs import REDUCTIONS, UFUNCS, call_ufunc
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    function: handler
+    for module in (
+        contraction, creation, gathers, joins, linear, norms, padding, reductions, selection, shapes, statistics,
+        stencils, writes,
+    )
+    for function, handler in module.FUNCTIONS.items()
+}  # fmt: skip
+
+
+def call_function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What ``function(*args, **kwargs)`` does where traced values stand in its arguments."""
+    handler = FUNCTIONS.get(function)
+    if handler is None:
+        handler = FUNCTIONS_BY_NAME.get((_library(function), function.__name__))
+    if handler is not None:
+        return handler(*args, **kwargs)
+    if context.trace is None and not context.recorders:
+        return function(*_plain(args), **_plain(kwargs))
+    name = f"{function.__module__}.{function.__name__}".replace("numpy.", "np.", 1)
+    fix = "Write it with other NumPy functions, or cut it out on purpose: call it on stop_gradient(x).numpy()."
+    raise TraceError(layout(f"{name} has no recorded form", fix=fix), function=name)
+
+
+def _library(function: Callable[..., Any]) -> str:
+    """The public module of a SciPy function: ``scipy.special._logsumexp`` is ``scipy.special``."""
+    return ".".join(part for part in (function.__module__ or "").split(".") if not part.startswith("_"))
+
+
+def _plain(item: Any) -> Any:
+    """Arguments as NumPy takes them where nothing records."""
+    if is_traced(item):
+        return item._read().array
+    if isinstance(item, dict):
+        return {key: _plain(value) for key, value in item.items()}
+    if isinstance(item, list | tuple) and has_traced(item):
+        return type(item)(_plain(part) for part in item)
+    return item
+
+
+__all__ = [
+    "CREATION",
+    "FUNCTIONS",
+    "FUNCTIONS_BY_NAME",
+    "METHODS",
+    "REDUCTIONS",
+    "UFUNCS",
+    "call_function",
+    "call_ufunc",
+    "logsumexp",
+    "stack_nested",
+]
