@@ -1,38 +1,53 @@
 """Compiled values and gradients of plain NumPy functions, cached by dtype and rank, never by shape.
 
-What costs an import is loaded when it is first asked for: numba and SciPy are not loaded by ``import numtape``.
+Each name is loaded when it is first asked for, so that ``import numtape`` costs next to nothing; neither numba nor
+SciPy is loaded by it.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .runtime.gradient_tape import GradientTape
-from .runtime.jit import jit
-from .runtime.limits import max_traces, no_retrace
-from .runtime.products import hvp, jvp, vjp
-from .runtime.transforms import grad, hessian, jacobian, value_and_grad
-from .tracer.errors import (
-    CaptureError,
-    DtypeError,
-    GradError,
-    NumtapeError,
-    RetraceError,
-    RetraceWarning,
-    ShapeError,
-    TapeError,
-    TraceError,
-)
-from .tracer.stop import stop_gradient
-from .tracer.tensor import Tensor, tensor
-from .tracer.variable import Variable
-
 if TYPE_CHECKING:
+    from .runtime.gradient_tape import GradientTape
+    from .runtime.jit import jit
+    from .runtime.limits import max_traces, no_retrace
+    from .runtime.products import hvp, jvp, vjp
+    from .runtime.transforms import grad, hessian, jacobian, value_and_grad
+    from .tracer.errors import (
+        CaptureError,
+        DtypeError,
+        GradError,
+        NumtapeError,
+        RetraceError,
+        RetraceWarning,
+        ShapeError,
+        TapeError,
+        TraceError,
+    )
     from .tracer.numpy_api import logsumexp
+    from .tracer.stop import stop_gradient
+    from .tracer.tensor import Tensor, constant, tensor
+    from .tracer.variable import Variable
 
 __version__ = "0.1.0"
 
-constant = tensor
+_HOMES = {
+    "runtime.gradient_tape": ("GradientTape",),
+    "runtime.jit": ("jit",),
+    "runtime.limits": ("max_traces", "no_retrace"),
+    "runtime.products": ("hvp", "jvp", "vjp"),
+    "runtime.transforms": ("grad", "hessian", "jacobian", "value_and_grad"),
+    "tracer.errors": (
+        "CaptureError", "DtypeError", "GradError", "NumtapeError", "RetraceError", "RetraceWarning", "ShapeError",
+        "TapeError", "TraceError",
+    ),
+    "tracer.numpy_api": ("logsumexp",),
+    "tracer.stop": ("stop_gradient",),
+    "tracer.tensor": ("Tensor", "constant", "tensor"),
+    "tracer.variable": ("Variable",),
+}  # fmt: skip
 
 __all__ = [
     "CaptureError", "DtypeError", "GradError", "GradientTape", "NumtapeError", "RetraceError", "RetraceWarning",
@@ -42,8 +57,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "logsumexp":
-        from .tracer import numpy_api
-
-        return numpy_api.logsumexp
+    for home, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
+            return value
     raise AttributeError(f"module 'numtape' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

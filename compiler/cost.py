@@ -33,8 +33,8 @@ def costs(graph: Graph, kinds: list[str], stored: set[int]) -> tuple[list[int], 
 
 
 def own_cost(graph: Graph, node: Node) -> int:
-    row = OPS[node.op]
-    if not row.elementwise:
+    row = OPS.get(node.op)
+    if row is None or not row.elementwise:
         return _VIEWS.get(node.op, 0)
     return _scalar_cost(node.op, tuple(graph.type(a) for a in node.args), node.params)
 

@@ -18,15 +18,15 @@ from typing import Any
 
 from ..tracer.dims import Dim, names
 from ..tracer.graph import BINDING, Graph, Node
-from ..tracer.ops import OPS
 from .cost import CHEAP, costs
 from .inline import names_in
 from .kernel import Size
-from .views import Data, Index, Mask, Quotient, Read, identity, inlinable, loops_in, reads, space_of
+from .order import OVERWRITING, small_slice, users_of
+from .views import ZERO, Data, Index, Mask, Quotient, Read, identity, inlinable, is_point, loops_in, reads, space_of
 
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
 SCANS = ("cumsum", "cumprod", "linrec")
-WRITES = ("set_slice", "scatter_set", "scatter_add", "concatenate")
+WRITES = ("set_slice", "add_slice", "scatter_set", "scatter_add", "concatenate")
 CALLS = ("matmul", "sort", "argsort", "map", "nonzero")
 PLAIN = ("source", "reduce", "scan", "write", "call", "alias", "bind")
 TEMPLATES = {*REDUCTIONS, *SCANS, *WRITES, *CALLS, "reshape", "pick", "integer", "input", "const"}
@@ -110,6 +110,7 @@ class _Fusing:
         self.binders = {n.param("count"): i for i, n in enumerate(graph.nodes) if n.op in BINDING}
         self.sizes = [self._binders_of(node) for node in graph.nodes]
         self.segments = self._segments()
+        self.users = users_of(graph)
         self.stored = self._wanted()
         self.steps: list[Nest | Step] = []
         self.evaluated: list[list[Read]] = []
@@ -145,11 +146,21 @@ class _Fusing:
             if self.kinds[index] in ("alias", "call") and node.op != "pick":
                 for arg in node.args:
                     out.add(self._matrix(arg) if node.op == "matmul" else arg)
-        return {i for i in out if self.kinds[i] == "inline" and self._rank(i)}
+            if node.op in OVERWRITING and self.kinds[node.args[0]] not in ("source", "inline"):
+                # a row that is needed after it is overwritten is kept aside: else the whole would be copied
+                rows = [user for user in self.users[node.args[0]] if small_slice(self.graph, user)]
+                out |= {row for row in rows if any(user > index for user in self.users[row])}
+        points = {o for o in self.graph.outputs if self._rank(o)}
+        return {i for i in out if self.kinds[i] == "inline" and self._rank(i) and (i in points or not self._point(i))}
 
     def _rank(self, index: int) -> int:
         type_ = self.graph.nodes[index].type
         return -1 if isinstance(type_, tuple) else type_.rank
+
+    def _point(self, index: int) -> bool:
+        """Whether a node is one number, which is computed once and stays in a scalar."""
+        type_ = self.graph.nodes[index].type
+        return not isinstance(type_, tuple) and is_point(type_.shape)
 
     def _matrix(self, arg: int) -> int:
         """What a product reads: the matrix itself where `arg` is its transpose."""
@@ -205,7 +216,7 @@ class _Fusing:
         if not node.args:
             return ident, full
         shape = self.graph.type(index).shape
-        if not shape:
+        if is_point(shape):
             return ident, max(floor, *(self.after(a) for a in node.args))
         here = identity(shape)
         sources = [Read(a, identity(self.graph.type(a).shape), ()) for a in node.args]
@@ -233,7 +244,7 @@ class _Fusing:
 
     def _place_writes(self, index: int, node: Node, segment: int, floor: int) -> int:
         start = floor
-        if node.op in ("set_slice", "scatter_set"):
+        if node.op in OVERWRITING:
             base = node.args[0]
             if self.is_plain(base):
                 self.steps.append(Step("copy", index))
@@ -258,7 +269,7 @@ class _Fusing:
         match node.op:
             case "concatenate":
                 return [(arg,) for arg in node.args]
-            case "set_slice":
+            case "set_slice" | "add_slice":
                 return [(node.args[1],)]
             case "scatter_set":
                 return [node.args[1:]]
@@ -298,7 +309,7 @@ class _Fusing:
     def measure(self) -> set[int]:
         """See what every nest evaluates and loads; returns the nodes that had better be stored."""
         self.evaluated, self.loaded = [], []
-        self.known: set[int] = set()  # 0-d values, which are computed once, where they are first needed
+        self.known: set[int] = set()  # single numbers, which are computed once, where they are first needed
         self.seen: dict[int, tuple[int, Index, Mask]] = {}
         again: set[int] = set()
         for number, step in enumerate(self.steps):
@@ -320,7 +331,12 @@ class _Fusing:
         node = self.graph.nodes[step.node]
         if step.kind == "bind":
             return [Read(node.args[0], (), ())]
-        args = node.args[:1] if step.kind == "copy" else node.args
+        if step.kind == "copy":
+            # elements that are read later are read before they are overwritten
+            base = node.args[0]
+            kept = [u for u in self.users[base] if self._point(u) and small_slice(self.graph, u) and not self.sizes[u]]
+            return [Read(i, (), ()) for i in (base, *kept)]
+        args = node.args
         return [Read(self._matrix(a) if node.op == "matmul" else a, (), ()) for a in args]
 
     def _sweep(self, number: int, demanded: Iterable[Read], again: set[int]) -> tuple[list[Read], list[Read]]:
@@ -348,11 +364,11 @@ class _Fusing:
         while heap:
             node = -heappop(heap)
             for read in waiting.pop(node):
-                if not self._rank(node):
+                if self._point(node):
                     if node in self.known:
                         continue
                     self.known.add(node)
-                    read = Read(node, (), ())
+                    read = Read(node, (ZERO,) * self._rank(node), ())
                 own = node in here and not read.mask and read.index == identity(self.graph.type(node).shape)
                 if self.is_plain(node) and not own:
                     loaded.append(read)
@@ -379,7 +395,7 @@ class _Fusing:
     def _twice(self, number: int, read: Read) -> bool:
         """Whether a value is dear, and computed elsewhere too or again and again."""
         node = read.node
-        if not self._rank(node) or max(self.own[node], self.chain[node]) <= CHEAP:
+        if self._point(node) or max(self.own[node], self.chain[node]) <= CHEAP:
             return False
         key = (number, read.index, read.mask)
         if self.seen.setdefault(node, key) != key:
@@ -411,4 +427,4 @@ def is_turned(graph: Graph, index: int) -> bool:
 
 def is_supported(graph: Graph) -> bool:
     """Whether every op of a lowered graph has a template here."""
-    return all(OPS[n.op].elementwise or n.op in TEMPLATES or inlinable(graph, n) for n in graph.nodes)
+    return all(n.op in TEMPLATES or inlinable(graph, n) for n in graph.nodes)

@@ -11,7 +11,8 @@ from ..tracer.graph import Builder, Expr, Graph, Node, live_nodes
 from ..tracer.types import SHORT, ArrayType
 from .gradient import start
 from .inline import inline
-from .views import is_one
+from .order import readers_first
+from .views import is_one, space_of
 
 SMALL = 16  # inner sizes up to this make loops rather than a library call
 
@@ -31,7 +32,7 @@ def lower(graph: Graph) -> Graph:
         replace(g, subject=env[g.subject].index) if isinstance(g.subject, int) else g  # type: ignore[union-attr]
         for g in graph.guards
     ]
-    return _without_dead(builder.build([env[o] for o in graph.outputs], guards))  # type: ignore[misc]
+    return readers_first(_without_dead(builder.build([env[o] for o in graph.outputs], guards)))  # type: ignore[misc]
 
 
 def _without_dead(graph: Graph) -> Graph:
@@ -56,11 +57,27 @@ class _Lowering:
         match node.op:
             case "matmul":
                 return self._matmul(node, *args)
+            case "add":
+                return self._add(node, *args)
             case "argmax" | "argmin" | "argsort" | "sort" | "cumsum" | "cumprod" | "linrec":
                 return self._along(node, args)
             case "sum" | "prod" | "max" | "min" | "any" | "all":
                 return self._reduction(node, args[0])
         return self.builder.raw(node.op, tuple(a.index for a in args), node.params, node.type)
+
+    def _add(self, node: Node, a: Expr, b: Expr) -> Expr:
+        """A sum with zeros that hold a row, or one element: the row is added into the other array.
+
+        A derivative by many elements of one array is a sum of many such; each would else cost as much as all.
+        """
+        for base, other in ((a, b), (b, a)):
+            zeros = self.builder.nodes[other.index]
+            if zeros.op == "unslice" and base.type == other.type:
+                value = Expr(self.builder, zeros.args[0])
+                if len(space_of(value.shape)) < len(space_of(base.shape)):
+                    params = tuple((k, v) for k, v in zeros.params if k != "shape")
+                    return self.builder.raw("add_slice", (base.index, value.index), params, node.type)
+        return self.builder.raw(node.op, (a.index, b.index), node.params, node.type)
 
     def _matmul(self, node: Node, a: Expr, b: Expr) -> Expr:
         """A product with a vector, of vectors, of integers, or of small known sizes, as a sum of products."""

@@ -33,7 +33,7 @@ from .kernel import (
     Wrap,
 )  # fmt: skip
 from .scalar import Scalars
-from .views import Cond, Data, Mask, Quotient, Read, identity, loops_in, reads, write_index
+from .views import ZERO, Cond, Data, Mask, Quotient, Read, identity, is_point, loops_in, reads, write_index
 
 if TYPE_CHECKING:
     from .plan import Planner
@@ -117,18 +117,20 @@ class Emitter:
             self.locs[self.loc] = None
         value = self._evaluated(read) if evaluated else self.load(read)
         self.loc = before
-        if self.graph.type(read.node).rank:
-            self.values[read] = value
-        else:
+        if is_point(self.graph.type(read.node).shape):
             self.planner.scalars[read.node] = value
+        else:
+            self.values[read] = value
 
     def value(self, read: Read) -> Operand:
         """The operand of a value."""
-        if not self.graph.type(read.node).rank:
-            read = Read(read.node, (), ())
+        shape = self.graph.type(read.node).shape
+        point = is_point(shape)
+        if point:
+            read = Read(read.node, (ZERO,) * len(shape), ())
         # the index of a gather may be a later node than what is gathered from
         self._compute(read)
-        return self.values[read] if read.index else self.planner.scalars[read.node]
+        return self.planner.scalars[read.node] if point else self.values[read]
 
     def level(self, loops: Iterable[int]) -> list[Statement]:
         return self.before[max(loops, default=-1) + 1]
@@ -199,7 +201,6 @@ class Emitter:
 
     def _evaluated(self, read: Read) -> Operand:
         node = self.graph.nodes[read.node]
-        row = OPS[node.op]
         where = self.level(loops_in(read.index, read.mask))
         if node.op == "size":
             name = self.planner.fresh("n")
@@ -212,7 +213,7 @@ class Emitter:
         if read.node in self.scans:
             return self._scanned(read, node)
         sources = reads(self.graph, read.node, read.index, read.mask)
-        if row.elementwise:
+        if OPS[node.op].elementwise:
             return self._elementwise(read, node, [self.value(s) for s in sources], where)
         if node.op == "concatenate":
             return self._chosen(read, sources, where)
@@ -292,7 +293,7 @@ class Emitter:
         shape = self.graph.type(read.node).shape
         value = self.cast(self.value(read), self.graph.type(read.node).dtype, type_.dtype, self.before[-1])
         index = self.index(write_index(self.graph, root.node, root.part, shape))
-        if node.op == "scatter_add":
+        if node.op in ("scatter_add", "add_slice"):
             how = "any" if type_.dtype.kind == "b" else "sum"
             self.sinks.append(Update(buffer, index, how, value))
         else:

@@ -192,9 +192,10 @@ class Planner:
         if isinstance(step, Nest):
             self._nest(number, step)
             return
-        if step.kind == "guard" or step.kind == "bind":
+        if step.kind != "call":
             emitter = Emitter(self, ())
-            emitter.compute(evaluated, loaded)
+            # what a copy reads as a whole is not a load
+            emitter.compute(evaluated, [r for r in loaded if len(r.index) == self.graph.type(r.node).rank])
             self.emit(*emitter.statements())
         if step.kind == "guard":
             subject = self.graph.guards[step.node].subject
@@ -206,7 +207,7 @@ class Planner:
             self.scalars[step.node] = value
             self.emit(Bind(node.param("count"), value))
         elif step.kind == "copy":
-            self._copy(number, step.node)
+            self._copy(step.node)
         else:
             write_call(self, step.node)
 
@@ -223,7 +224,7 @@ class Planner:
     def _title(self, root: Root) -> str:
         return self.graph.nodes[root.node].op if root.kind != "store" else self.buffers.get(root.node, "")
 
-    def _copy(self, number: int, node: int) -> None:
+    def _copy(self, node: int) -> None:
         base = self.graph.nodes[node].args[0]
         source, fill = self.buffer(base), self.literal(base)
         if node in self.memory.in_place:

@@ -67,6 +67,11 @@ def space_of(shape: Sequence[Size]) -> tuple[Size, ...]:
     return tuple(size for size in shape if not is_one(size))
 
 
+def is_point(shape: Sequence[Size]) -> bool:
+    """Whether there is exactly one element, whatever the sizes: then it lives in a scalar."""
+    return all(is_one(size) for size in shape)
+
+
 def identity(shape: Sequence[Size]) -> Index:
     """The index of an array of `shape` in loops over its own space."""
     index, loop = [], 0
@@ -158,8 +163,8 @@ def placed(node: Node, shape: Sequence[Size], index: Index, mask: Mask) -> tuple
 
 def inlinable(graph: Graph, node: Node) -> bool:
     """Whether a node can be evaluated at any index, without being stored."""
-    row = OPS[node.op]
-    if row.elementwise or node.op in ("size", "iota"):
+    row = OPS.get(node.op)
+    if (row is not None and row.elementwise) or node.op in ("size", "iota"):
         return True
     if node.op == "reshape":
         shape = graph.type(node.args[0]).shape
@@ -246,7 +251,7 @@ def write_index(graph: Graph, number: int, part: int, shape: Sequence[Size]) -> 
             for arg in node.args[:part]:
                 offset = offset + graph.type(arg).shape[node.param("axis")]
             return tuple(a.scaled(1, offset) if i == node.param("axis") else a for i, a in enumerate(here))
-        case "set_slice":
+        case "set_slice" | "add_slice":
             slices = zip(here, node.param("start"), node.param("step"), strict=True)
             return tuple(a.scaled(step, start) for a, start, step in slices)
         case _:

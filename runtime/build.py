@@ -19,11 +19,10 @@ def compile_optimised(graph: Graph, backend: str = "auto") -> Any:
 
 
 def native(item: Any) -> Any:
-    """An array as compiled code takes it: C-contiguous, aligned, in this machine's byte order."""
+    """An array as compiled code takes it: C-contiguous, aligned, writable, in this machine's byte order."""
     if type(item) is np.ndarray:
-        flags = item.flags
-        if flags.c_contiguous and flags.aligned and item.dtype.isnative:
+        if item.flags.carray and item.dtype.isnative:
             return item
-    if isinstance(item, np.ndarray):
-        return np.ascontiguousarray(item, dtype=item.dtype.newbyteorder("=")).reshape(item.shape)
-    return item
+    elif not isinstance(item, np.ndarray):
+        return item
+    return np.array(item, dtype=item.dtype.newbyteorder("="), order="C", subok=False)

@@ -38,23 +38,34 @@ class Entry:
         self.recording = plan.recording
         self.compiled = compile_optimised(plan.graph, backend) if compiled is None else compiled
         self.hits = 0
+        self.event: Any = None  # the trace that made it
         self._reader = plan.recording.captures.reader()
-        self._variables = tuple([s.variable for s in plan.recording.sources if s.kind == "variable"])
+        # most functions read their arguments alone: then a call has nothing to look up
+        leaves = [s.index for s in plan.recording.sources if s.kind == "leaf"]
+        plain = leaves == list(range(len(plan.recording.specs))) and len(leaves) == len(plan.recording.sources)
+        self._plain = plain and not self.recording.effects and plan.recording.captures.free
 
     def captured(self, function: Any, leaves: Sequence[Any]) -> list[Any] | Miss:
         """The captured values of now, or why this entry does not fit them."""
         found = self._reader(function, leaves)
         if isinstance(found, tuple):
             return Miss(0, capture=found[0], before=found[1], after=found[2])
-        for item, spec in zip(found, self.recording.capture_specs, strict=True):
-            now = spec_of(item, "captured")
+        for position, spec in enumerate(self.recording.capture_specs):
+            now = spec_of(found[position], "captured")
             if now != spec:
-                position = found.index(item) if not isinstance(item, np.ndarray) else 0
                 return Miss(0, capture=self.recording.captures.label(position), before=str(spec), after=str(now))
         return found
 
     def run(self, function: Any, leaves: Sequence[Any]) -> tuple[bool, Any]:
         """(True, outputs) where the entry fits, else (False, Miss). Effects are carried out last."""
+        if self._plain:
+            status, outs = self.compiled.run(
+                [native(x) if type(x) is np.ndarray else native(content(x)) for x in leaves]
+            )
+            if not status:
+                self.hits += 1
+                return True, outs
+            return False, self._missed(status)
         recording = self.recording
         if recording.aliases is not None and tuple(alias_pattern(leaves)) != recording.aliases:
             return False, Miss(0, capture="arguments that are one array", before=str(recording.aliases))
@@ -64,12 +75,14 @@ class Entry:
         inputs = [native(content(item)) for item in self._inputs(leaves, captured)]
         status, outs = self.compiled.run(inputs)
         if status:
-            guards = self.plan.graph.guards
-            return False, Miss(0, guard=guards[status - 1] if status > 0 else None)
+            return False, self._missed(status)
         self.hits += 1
         for effect in recording.effects:
             self._carry_out(effect, outs[effect.output], leaves, captured)
         return True, outs
+
+    def _missed(self, status: int) -> Miss:
+        return Miss(0, guard=self.plan.graph.guards[status - 1] if status > 0 else None)
 
     def _inputs(self, leaves: Sequence[Any], captured: Sequence[Any]) -> list[Any]:
         out = []
@@ -120,6 +133,7 @@ class Table:
         self.limit = limit
         self.lock = threading.RLock()
         self.locks: dict[Signature, threading.RLock] = {}
+        self.quick: dict[Any, Signature] = {}  # signatures of calls with arrays and floats alone, by dtypes and ranks
         self.history = History()
         self.traces = 0
         self.compiles = 0
@@ -152,6 +166,7 @@ class Table:
         with self.lock:
             self._gone = self.hits
             self.entries.clear()
+            self.quick.clear()
             self.locks.clear()
 
 
@@ -170,6 +185,12 @@ def table_of(key: Any) -> Table:
         while len(_tables) > _TABLES:
             _tables.popitem(last=False)
         return table
+
+
+def all_tables() -> list[Table]:
+    """The tables of this process, for reports."""
+    with _tables_lock:
+        return list(_tables.values())
 
 
 def code_key(function: Any) -> Any:

@@ -12,8 +12,9 @@ from ..tracer.context import user_loc
 from ..tracer.errors import RetraceError, RetraceWarning
 from ..tracer.graph import NOWHERE, Loc
 from .events import Event, Miss
+from .guards import Failed, from_misses
 from .limits import check
-from .reasons import OPEN_ENDED, Failed, Reason, from_misses, from_signatures, line_text, spec_text
+from .reasons import OPEN_ENDED, Reason, from_signatures, line_text, spec_text
 from .settings import settings
 from .signature import Signature
 
@@ -150,7 +151,7 @@ def explanation_of(function: Function, event: Event) -> Explanation:
         sentence = f"with {after}" if after else "without arguments"
         found = [Reason("FIRST_TRACE", "", "nothing", after, event.call_site, sentence, fix)]
     elif event.misses:
-        found = from_misses(event, _failed(function, event), getattr(function._function, "__code__", None))
+        found = from_misses(event, _failed(function, event), function._function)
     else:
         past = {e.signature: e.names for e in table.history.events if e is not event}
         found = from_signatures(event, past, function._binder.name_of, table.limit)
@@ -177,10 +178,7 @@ def _failed(function: Function, event: Event) -> list[Failed]:
 def announce(function: Function, event: Event) -> None:
     """Called after each trace. Raises RetraceError where a limit or ``on_retrace="error"`` forbids it."""
     explanation = event.explanation = explanation_of(function, event)
-    if settings().log:
-        from .report import append
-
-        append(settings().log, event)
+    _log(event)
     check(function, event.kind, explanation)
     if event.kind != "retrace":
         return
@@ -191,10 +189,15 @@ def announce(function: Function, event: Event) -> None:
             raise RetraceError(f'{explanation}\n(on_retrace="error")', explanation=explanation)
         case "warn":
             _warn_by_cost(function, event, explanation)
-        case policy if callable(policy):
-            policy(explanation)
         case policy:
-            raise ValueError(f'on_retrace must be "warn", "error", "ignore" or a callable, not {policy!r}')
+            policy(explanation)
+
+
+def _log(event: Event) -> None:
+    if settings().log:
+        from .report import append
+
+        append(settings().log, event)
 
 
 def _warn_by_cost(function: Function, event: Event, explanation: Explanation) -> None:
@@ -226,7 +229,7 @@ def _warn(text: str, where: Loc) -> None:
     warnings.warn_explicit(RetraceWarning(text), None, where.file or "numtape", where.line or 1)
 
 
-# -- where entries run out ----------------------------------------------------------------------------------------------
+# -- where entries run out -------------------------------------------------------------------------------------------
 
 
 def announce_fallback(function: Function, signature: Signature, misses: Sequence[Miss]) -> None:
@@ -241,8 +244,7 @@ def announce_fallback(function: Function, signature: Signature, misses: Sequence
         function._label, function._line(), "fallback", signature, () if named is None else named.names, user_loc(),
         tuple(table.entries), tuple(misses), transform=function.kind,
     )  # fmt: skip
-    code = getattr(function._function, "__code__", None)
-    reasons = from_misses(event, _failed(function, event), code)
+    reasons = from_misses(event, _failed(function, event), function._function)
     worst = reasons[0]
     count = len(table.entries[signature])
     limit = replace(
@@ -251,18 +253,20 @@ def announce_fallback(function: Function, signature: Signature, misses: Sequence
         before=f"{count} entries",
         after="uncompiled",
         sentence=f"max_entries={function._max_entries} is reached for one signature, and {worst.sentence}",
-        fix=f"{_WAY_OUT.get(worst.code, 'Call it with fewer kinds of values.')} Or allow more: max_entries={4 * count}.",
+        fix=f"{_WAY_OUT.get(worst.code, _FEWER)} Or allow more: max_entries={4 * count}.",
     )
     event.explanation = explanation = Explanation(
         name_of(function.kind, function._label), "fallback", (limit, *reasons), event.call_site
     )
     table.history.add(event)
+    _log(event)
     if function._on_retrace == "warn":
         _warn(str(explanation), event.call_site)
     elif callable(function._on_retrace):
         function._on_retrace(explanation)
 
 
+_FEWER = "Call it with fewer kinds of values."
 _WAY_OUT = {
     "BRANCH_TAKEN": "Compute both sides and choose, np.where(condition, a, b), to need one entry.",
     "LOOP_TRIP_COUNT": "Write the loop with array operations, which need one entry for all counts.",

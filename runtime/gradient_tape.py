@@ -276,11 +276,12 @@ def explain_none(tape: Tape, target: Any, source: Any) -> str:
     if value not in tape._known:
         left = getattr(tape, "_left", None)
         if left is not None:
-            return f"A watched value left the tape through {left.op} ({loc_of(left.place)}) and came back as a plain number."
+            where = loc_of(left.place)
+            return f"A watched value left the tape through {left.op} ({where}) and came back as a plain number."
         return (
             "The target was not recorded on this tape: it was computed outside of it, or while recording was stopped."
         )
-    part, ends, starts = cut_out(tape, [value], [sources])
+    _, ends, starts = cut_out(tape, [value], [sources])
     if ends and starts[0]:
         return "The gradient is not None: the target depends on the source."
     return "The target was recorded, but it does not depend on this source."

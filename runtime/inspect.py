@@ -11,8 +11,9 @@ from ..tracer.dims import Dim
 from ..tracer.errors import GradError, layout
 from ..tracer.graph import Graph, Guard, Loc
 from .build import compile_optimised
-from .cache import Entry
-from .reasons import condition_text, inputs_behind, spec_text
+from .cache import Entry, Table
+from .guards import condition_text, inputs_behind
+from .reasons import spec_text
 
 if TYPE_CHECKING:
     from .jit import Function
@@ -98,9 +99,14 @@ class Signatures(list[SignatureInfo]):
 
 def describe_signatures(function: Function) -> Signatures:
     """All cached signatures, in the order in which they came."""
-    with function._table.lock:
-        known = {s: list(entries) for s, entries in function._table.entries.items()}
-    return Signatures(_describe(function._label, entries) for entries in known.values())
+    return describe_table(function._table, function._label)
+
+
+def describe_table(table: Table, label: str) -> Signatures:
+    """The signatures of a table of entries."""
+    with table.lock:
+        known = [list(entries) for entries in table.entries.values()]
+    return Signatures(_describe(label, entries) for entries in known)
 
 
 def _describe(label: str, entries: list[Entry]) -> SignatureInfo:

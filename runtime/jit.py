@@ -8,6 +8,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
+import numpy as np
+
 from ..tracer.context import context, user_loc
 from ..tracer.errors import NumtapeError, layout
 from ..tracer.graph import Graph, Loc
@@ -45,8 +47,10 @@ class Function:
     ) -> None:
         if not callable(function):
             raise TypeError(f"{self.kind} takes a function, not {type(function).__name__}")
+        if not callable(on_retrace) and on_retrace not in ("warn", "error", "ignore"):
+            raise ValueError(f'on_retrace must be "warn", "error", "ignore" or a callable, not {on_retrace!r}')
         self._inner = function  # what was wrapped: perhaps a transform itself
-        self._function = function._function if type(function) is Function else function
+        self._function: Callable[..., Any] = function._function if type(function) is Function else function
         self._max_entries = max_entries
         self._on_retrace = on_retrace
         self._backend = backend
@@ -65,8 +69,17 @@ class Function:
         if context.trace is not None:
             return self._direct(*args, **kwargs)
         self._counts.calls += 1
-        args, kwargs = self._binder.bind(args, kwargs)
-        leaves, signature = self._signature(args, kwargs)
+        quick = self._quick_key(args) if not kwargs and len(args) == self._binder.exact else None
+        known = None if quick is None else self._table.quick.get(quick)
+        leaves: Sequence[Any]
+        if known is None:
+            args, kwargs = self._binder.bind(args, kwargs)
+            leaves, known = self._signature(args, kwargs)
+            if quick is not None:
+                self._table.quick[quick] = known
+        else:
+            leaves = args
+        signature = known
         tried = 0
         misses: list[Miss] = []
         while True:
@@ -83,10 +96,24 @@ class Function:
                     continue  # another thread has recorded meanwhile
                 if tried >= self._max_entries:
                     return self._fall_back(args, kwargs, signature, misses)
-                entry, outs = self._trace(args, kwargs, leaves, signature, misses)
-                if entry is None:
-                    return self._direct(*args, **kwargs)
-                return self._hand_out(entry, outs, leaves)
+                made, outs = self._trace(args, kwargs, leaves, signature, misses)
+                return self._direct(*args, **kwargs) if made is None else self._hand_out(made, outs, leaves)
+
+    def _quick_key(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """A key for a call with arrays and floats alone, which needs no look into trees; None for any other."""
+        if self._static:
+            return None
+        key: list[Any] = []
+        for arg in args:
+            kind = type(arg)
+            if kind is np.ndarray:
+                key.append(arg.dtype)
+                key.append(arg.ndim)
+            elif kind is float:
+                key.append(None)
+            else:
+                return None
+        return tuple(key)
 
     def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Signature]:
         args, kwargs = self._mark(args, kwargs)
@@ -111,7 +138,12 @@ class Function:
         return marked, {k: Marked(v) if k in self._static else v for k, v in kwargs.items()}
 
     def _trace(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], signature: Signature, misses: list[Miss]
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        signature: Signature,
+        misses: list[Miss],
     ) -> tuple[Entry | None, Any]:
         names = self._binder.leaf_names(*self._mark(args, kwargs))
         kind = "retrace" if self._table.traces else "first"
@@ -123,12 +155,13 @@ class Function:
                 raise ValueError(layout(text, fix="Make Variables outside, or only where none exists yet."))
         plan = self._derive(recording)
         entry = Entry(plan, self._backend)
-        entry.event = Event(  # type: ignore[attr-defined]
-            self._label, self._line(), kind, signature, tuple(names), user_loc(), tuple(self._table.entries), tuple(misses),
+        entry.event = Event(
+            self._label, self._line(), kind, signature, tuple(names), user_loc(),
+            tuple(self._table.entries), tuple(misses),
             recording.seconds, entry.compiled.compile_seconds, len(plan.graph.nodes),
             transform=self.kind, values=entry.present(self._function, leaves),
         )  # fmt: skip
-        self._note(entry.event)  # type: ignore[attr-defined]
+        self._note(entry.event)
         self._table.add(signature, entry)
         fits, outs = entry.run(self._function, leaves)
         # a branch on the last bit: the compiled value may take the other side than NumPy's did
@@ -217,7 +250,7 @@ class Function:
         entries = [e for found in self._table.entries.values() for e in found]
         if not entries:
             raise RuntimeError(f"{self._label} has not been called yet: there is nothing to show")
-        return max(entries, key=lambda e: e.event.number)  # type: ignore[attr-defined]
+        return max(entries, key=lambda e: e.event.number)
 
     def graph(self, stage: str = "traced") -> Graph:
         """The graph of the newest entry.
@@ -232,7 +265,7 @@ class Function:
         return stage_graph(self._last_entry(), stage)
 
     def source(self, stage: str = "fused", backend: str = "numba") -> str:
-        """The generated code of the newest entry: what ran, for ``stage="fused"``; kernels for ``backend="kernels"``."""
+        """The generated code of the newest entry: what ran (``stage="fused"``), or kernels (``backend="kernels"``)."""
         from .inspect import stage_source
 
         return stage_source(self._last_entry(), stage, backend)

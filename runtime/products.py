@@ -184,8 +184,8 @@ class Jvp:
 def vjp(f: Callable[..., Any], *primals: Any) -> Any:
     """Products of a cotangent with the Jacobian, compiled.
 
-    ``vjp(f, *primals)`` returns ``(result, pullback)``, where ``pullback(cotangent)`` gives a tuple with one gradient for
-    each primal. ``vjp(f)`` returns a function of the primals that does the same.
+    ``vjp(f, *primals)`` returns ``(result, pullback)``, where ``pullback(cotangent)`` gives a tuple with one gradient
+    for each primal. ``vjp(f)`` returns a function of the primals that does the same.
 
     Examples
     --------

@@ -1,17 +1,15 @@
-"""Why a call had no entry: reason codes, from signatures held leaf against leaf and from guards that failed."""
+"""Why a signature was new: reasons with their codes, from signatures held leaf against leaf."""
 
 from __future__ import annotations
 
 import linecache
-import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..tracer.dims import Dim, atom, names, show_size, substitute
-from ..tracer.graph import Graph, Guard, Loc
-from .events import Event, Miss
+from ..tracer.graph import Loc
+from .events import Event
 from .signature import Same, Signature, Spec
 
 OPEN_ENDED = ("LOOP_TRIP_COUNT", "STATIC_VALUE", "SHAPE_GUARD", "TREE_STRUCTURE")
@@ -41,7 +39,7 @@ def line_text(loc: Loc) -> str:
     return linecache.getline(loc.file, loc.line).strip() if loc.line else ""
 
 
-# -- what a signature differs in -----------------------------------------------------------------------------------
+# -- what a signature differs in -------------------------------------------------------------------------------------
 
 
 def from_signatures(
@@ -79,11 +77,15 @@ _GONE = {
 
 
 def nearest(new: Signature, known: Sequence[Signature]) -> Signature:
-    """The known signature with the same tree and the fewest differing leaves; the newest of equals."""
+    """The known signature with the same tree, the fewest differing leaves, and the fewest differences in these.
 
-    def distance(old: Signature) -> tuple[bool, int]:
-        differing = sum(1 for a, b in zip(old.specs, new.specs, strict=False) if a != b)
-        return old.tree != new.tree, differing + abs(len(old.specs) - len(new.specs))
+    The newest of equals.
+    """
+
+    def distance(old: Signature) -> tuple[bool, int, int]:
+        differing = [sum(p != q for p, q in zip(a, b, strict=True)) for a, b in zip(old.specs, new.specs, strict=False)]
+        leaves = sum(map(bool, differing)) + abs(len(old.specs) - len(new.specs))
+        return old.tree != new.tree, leaves, sum(differing)
 
     return min(reversed(known), key=distance)
 
@@ -115,6 +117,7 @@ def _leaf_reasons(name: str, old: Spec, new: Spec, where: Loc) -> list[Reason]:
         sentence = f"argument `{name}` changed its value: {before} → {after}, which is part of the signature"
         fix = "Each value is traced once. If there are many, pass numbers or arrays instead: new ones are no new trace."
         if isinstance(new.detail, Same):
+            before, after = f"one {before}", f"another {after}"
             sentence = f"argument `{name}` is another object: {before} → {after}"
             fix = "It is compared by identity: make it once, outside of the loop, and pass the same object."
         return [Reason("STATIC_VALUE", name, before, after, where, sentence, fix)]
@@ -167,7 +170,7 @@ def static_text(detail: Any) -> str:
         return f"{type(detail[0].item).__name__}.{detail[1].__name__}"
     item = _static_item(detail)
     if isinstance(detail, Same):
-        return repr(detail)
+        return type(item).__name__  # its repr may hold an address
     name = getattr(item, "__qualname__", None)
     return name if isinstance(name, str) else reprlib.repr(item)
 
@@ -226,159 +229,3 @@ def _structure_text(tree: Any) -> str:
     if issubclass(tree.type, dict):
         return f"{tree.type.__name__} with {', '.join(map(repr, entries[:4]))}{', …' if len(entries) > 4 else ''}"
     return f"{tree.type.__name__} of {len(entries)}"
-
-
-# -- which guard failed ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Failed:
-    """A miss with the entry it speaks of: its graph, and the shapes and numbers it was recorded with."""
-
-    miss: Miss
-    graph: Graph | None
-    before: Event | None
-
-
-def from_misses(event: Event, failed: Sequence[Failed], code: Any) -> list[Reason]:
-    """Reasons why no entry of a known signature fitted, the entry that came furthest first."""
-    ranked = sorted(reversed(failed), key=_progress, reverse=True)
-    found: dict[tuple[str, str], Reason] = {}
-    for item in ranked:
-        reason = _from_capture(item.miss, event, code) if item.miss.guard is None else _from_guard(item, event)
-        found.setdefault((reason.code, reason.argument), reason)
-    return list(found.values())
-
-
-def _progress(item: Failed) -> int:
-    """How many guards held before one failed."""
-    guard = item.miss.guard
-    return item.graph.guards.index(guard) if guard is not None and item.graph is not None else -1
-
-
-def _from_capture(miss: Miss, event: Event, code: Any) -> Reason:
-    if not miss.capture:
-        text = "a check at run time failed: an index out of range, or a reduction of nothing"
-        return Reason("RUNTIME_CHECK", "", "passed", "failed", event.call_site, text, "Look at the values passed.")
-    name = miss.capture
-    if name == "arguments that are one array":
-        sentence = "arguments that were one array are several now, or the other way round, and the body writes into one"
-        fix = "Pass copies: f(x, x.copy()). Each pattern is traced once."
-        return Reason("ALIASING", "all arguments", miss.before, "another pattern", event.call_site, sentence, fix)
-    root = re.split(r"[\[.]", name)[0]
-    inner = code is not None and root in code.co_freevars
-    kind = "CLOSURE_CHANGED" if inner or code is None or root not in code.co_names else "GLOBAL_CHANGED"
-    sentence = f"the captured `{name}` changed: {miss.before} → {miss.after}"
-    fix = f"Keep its dtype, rank and kind, or pass `{name}` as an argument; new numbers alone are no new trace."
-    return Reason(kind, name, miss.before, miss.after, event.call_site, sentence, fix)
-
-
-def _from_guard(item: Failed, event: Event) -> Reason:
-    guard = item.miss.guard
-    assert guard is not None
-    if isinstance(guard.subject, int):
-        return _from_branch(guard, item.graph)
-    was, now = sizes_of(item.before), sizes_of(event)
-    atoms = sorted(names(guard.subject))
-    changed = [a for a in atoms if was.get(a) != now.get(a)] or atoms
-    # x of 3 and y of 3, then x of 5 and y of 1: it is y that stretches now
-    chosen = next((a for a in changed if (was.get(a) == 1) != (now.get(a) == 1)), changed[0])
-    before, after = str(was.get(chosen, "as compiled")), str(now.get(chosen, "another"))
-    subject, place = size_words(chosen, event.names), f"{guard.loc}"
-    head = f"{subject} changed: {before} → {after}"
-    text = line_text(guard.loc)
-    condition = condition_text(guard)
-    argument = chosen if subject.endswith(f" `{chosen}`") else subject
-
-    def reason(code: str, why: str, fix: str) -> Reason:
-        return Reason(code, argument, before, after, guard.loc, f"{head}, {why}", fix)
-
-    match guard.why:
-        case "Python needs the number itself":
-            if re.search(r"\brange\(|^(?:async )?for |\bfor\b.*\bin\b|^while ", text):
-                fix = "The loop is unrolled for each count. Write it with array operations, or call it with few counts."
-                return reason("LOOP_TRIP_COUNT", f"and {place} loops that often", fix)
-            code = "SHAPE_GUARD" if "." in chosen else "STATIC_VALUE"
-            fix = "Each value is traced once. Use it in arithmetic, slices and shapes alone, or call with few values."
-            return reason(code, f"and {place} needs the number itself", fix)
-        case "these sizes are equal" | "a size is 1 and stretches":
-            fix = "Both forms are compiled now. To need one only, stretch it yourself before the call: np.broadcast_to."
-            why = f"and {place} broadcasts: `{condition}` no longer holds"
-            return reason("BROADCAST_PATTERN", why, fix)
-        case _:
-            why = f"and `{condition}` no longer holds at {place}"
-            if text.startswith("while "):
-                fix = "The loop is unrolled for each count. Write it with array operations, or call it with few counts."
-                return reason("LOOP_TRIP_COUNT", why, fix)
-            code = "SHAPE_GUARD" if "." in chosen or not _ASKS.search(text) else "BRANCH_TAKEN"
-            return reason(code, why, "Both outcomes are compiled now. One trace needs code that is the same for both.")
-
-
-_ASKS = re.compile(r"\b(?:if|elif|while|assert|and|or|not|bool|min|max|sorted)\b")
-
-
-def _from_branch(guard: Guard, graph: Graph | None) -> Reason:
-    assert isinstance(guard.subject, int)
-    found = [] if graph is None else inputs_behind(graph, guard.subject)
-    argument = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
-    before, after = str(guard.outcome), str(not guard.outcome)
-    on = " and ".join(f"`{name}`" for name in found[:3]) if found else "computed values"
-    sentence = f"the branch at {guard.loc} on {on} went the other way: {before} → {after}"
-    fix = "Both outcomes are compiled now. To need one trace, compute both sides and choose: np.where(condition, a, b)."
-    return Reason("BRANCH_TAKEN", argument, before, after, guard.loc, sentence, fix)
-
-
-def inputs_behind(graph: Graph, index: int) -> list[str]:
-    """Names of the inputs that a node depends on."""
-    needed = {index}
-    for k in range(index, len(graph.names) - 1, -1):
-        if k in needed:
-            needed.update(graph.nodes[k].args)
-    return [name for k, name in enumerate(graph.names) if k in needed]
-
-
-def sizes_of(event: Event | None) -> dict[str, int]:
-    """The sizes and integers of a call, by the names that guards use."""
-    found: dict[str, int] = {}
-    for name, value in () if event is None else event.values.items():
-        if type(value) is int:
-            found[name] = value
-        elif isinstance(value, tuple):
-            found.update({f"{name}.{axis}": size for axis, size in enumerate(value)})
-    return found
-
-
-def size_words(name: str, arguments: Sequence[str]) -> str:
-    """An atom in the user's words: ``x.0`` is axis 0 of `x`."""
-    if name[0] in "#@":
-        return "an integer computed from the data"
-    stem, dot, axis = name.rpartition(".")
-    if dot and axis.isdigit():
-        return f"axis {axis} of `{stem}`"
-    return f"argument `{name}`" if name in arguments else f"the captured `{name}`"
-
-
-def condition_text(guard: Guard) -> str:
-    """What a guard of sizes asks, as Python: ``x.shape[0] > 3``."""
-    assert isinstance(guard.subject, Dim)
-    renamed = {n: atom(_as_python(n)) for n in names(guard.subject)}
-    left = _side(guard.subject, 1, renamed)
-    right = _side(guard.subject, -1, renamed)
-    relation = guard.relation if guard.outcome else _OPPOSITE[guard.relation]
-    return f"{show_size(left)} {relation} {show_size(right)}"
-
-
-_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-
-
-def _side(size: Dim, sign: int, renamed: Mapping[str, Any]) -> Any:
-    """The terms of one sign: ``x.0 - 3 > 0`` reads better as ``x.0 > 3``."""
-    terms = tuple((m, f * sign) for m, f in size.terms if f * sign > 0)
-    if all(not m for m, _ in terms):
-        return sum(f for _, f in terms)
-    return substitute(Dim(terms), renamed)
-
-
-def _as_python(name: str) -> str:
-    stem, dot, axis = name.rpartition(".")
-    return f"{stem}.shape[{axis}]" if dot and axis.isdigit() else name

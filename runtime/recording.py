@@ -141,7 +141,10 @@ def record(
             handles.append(handle)
         own_args, own_kwargs = unflatten(tree, handles)
         body = instrument(function, captures) if run is None else run
-        result = body(*own_args, **own_kwargs)
+        try:
+            result = body(*own_args, **own_kwargs)
+        finally:
+            captures.finish()
         _refuse_mutation(tree, handles, (own_args, own_kwargs))
         out_leaves, out_tree = flatten(result)
         values: list[Value] = []
@@ -165,8 +168,7 @@ def record(
             if handle._version and handle._read() is not before:
                 effects.append(Effect(len(values), sources[position]))
                 values.append(handle._read())
-    captures.finish()
-    graph, _ = trace.finish(values)
+    graph = trace.finish(values)
     writes = [e for e in effects if e.into.kind == "leaf" and specs[e.into.index].kind == "array"]
     if writes and not share and len(set(aliases)) < len(aliases):
         return record(function, args, kwargs, names, specs, name, True, run)
@@ -212,7 +214,8 @@ def alias_pattern(leaves: Sequence[Any]) -> list[int]:
 
 
 def _refuse_mutation(tree: Any, handles: list[Any], arguments: Any) -> None:
-    after, after_tree = flatten(arguments)
+    known = {id(handle) for handle in handles}
+    after, after_tree = flatten(arguments, lambda item: id(item) in known)  # a static list is one leaf
     if after_tree != tree or any(a is not b for a, b in zip(after, handles, strict=False)):
         text = "the function changes a list or dict that was passed to it"
         fix = "The change would happen while recording only. Return the new container instead."

@@ -118,10 +118,10 @@ def array_spec(dtype: np.dtype[Any], rank: int, path: str) -> Spec:
     return found
 
 
-def flatten(tree: Any) -> tuple[list[Any], Any]:
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Any]:
     """Leaves and structure of a tree of lists, tuples, dicts, namedtuples and dataclasses; None is a subtree."""
     while True:
-        leaves, spec = optree.tree_flatten(tree, namespace=_NAMESPACE)
+        leaves, spec = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
         fresh = {type(leaf) for leaf in leaves if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)}
         if not fresh:
             return leaves, spec
@@ -150,8 +150,8 @@ def _register(cls: type) -> None:
     def apart(item: Any) -> tuple[list[Any], None, list[str]]:
         return [getattr(item, name) for name in names], None, names
 
-    def together(_: None, children: Any) -> Any:
-        item = object.__new__(cls)
+    def together(_: Any, children: Any) -> Any:
+        item: Any = object.__new__(cls)
         for name, child in zip(names, children, strict=True):
             object.__setattr__(item, name, child)
         return item

@@ -171,7 +171,7 @@ def _check_single_output(recording: Recording, has_aux: bool, kind: str) -> None
     value = result[0] if has_aux else result
     if type(value) is not int or not isinstance(leaves[value], Out) or leaves[value].index != 0:
         got = "a tree of values" if type(value) is not int else repr(leaves[value])
-        fix = "Return one scalar that is computed from the arguments (np.sum, np.mean); further results go into aux, with has_aux=True."
+        fix = "Return one scalar that is computed from the arguments; further results go into aux, with has_aux=True."
         raise GradError(
             layout(f"{kind} of {recording.graph.name}", expected="one floating scalar as the result", got=got, fix=fix)
         )

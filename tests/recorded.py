@@ -30,7 +30,7 @@ def record(f, *inputs, weights=False):
             handles.append(Scalar(value, atom(letter) if type(item) is int else None) if value.weak else Tensor(value))
         made = leaves(f(*handles))
         outputs = [lift(smooth(made))] if weights else [lift(m) for m in made]
-    graph, _ = trace.finish(outputs)
+    graph = trace.finish(outputs)
     return verify(graph)
 
 

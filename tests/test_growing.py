@@ -94,3 +94,13 @@ def test_a_growing_window_of_an_array_under_a_tape():
         np.testing.assert_allclose(np.asarray(g)[:n], moving_average_slope(DATA[:n]), rtol=1e-11, atol=1e-13)
         assert not np.asarray(g)[n:].any()
     assert f.stats.traces <= 2
+
+
+def test_a_size_that_happens_to_be_one_stretches_and_is_guarded():
+    f = lambda x, k: np.sum(x[:k] * x)  # noqa: E731
+    g, x = nt.grad(f), np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(g(x, 1), [2 * 1 + 2 + 3, 1, 1])
+    np.testing.assert_allclose(g(x, 3), 2 * x)
+    square = nt.grad(lambda a: np.sum(a.reshape(-1) * np.ones(4)))
+    np.testing.assert_allclose(square(np.array([[2.0]])), [[4.0]])
+    np.testing.assert_allclose(square(np.ones((2, 2))), np.ones((2, 2)))

@@ -21,19 +21,21 @@ def s_(*parts):
 
 PICKS = [2, 0, 1]
 KEYS = [
-    s_(0), s_(-1), s_(2), s_(3), s_(-4), s_(1, 2), s_(0, -1, 2), s_(1, 2, 3, 0), s_(),
-    s_(slice(None)), s_(...), s_(None), s_(slice(1, None)), s_(slice(None, -1)), s_(slice(None, None, -1)),
-    s_(slice(5, 1)), s_(slice(-2, None), slice(None, 10)), s_(slice(None, None, 2), slice(3, 0, -1)),
-    s_(..., 0), s_(0, ...), s_(..., slice(1, 3)), s_(None, 0, None, slice(None)), s_(..., None), s_(slice(10, None, -2)),
-    s_(slice(-20, 20, 3), ..., slice(-1, -20, -2)), s_(0, ..., ...), s_(slice(None, None, 0)), s_(1.5), s_(slice(1.0)),
-    s_(PICKS), s_([]), s_([-1, -3]), s_([3]), s_(PICKS, PICKS), s_([[0, 1], [2, 0]]), s_([0, 1], [0, 1, 2]), s_([[0], [1]], [0, 1, 2]),
-    s_(slice(None), PICKS), s_(PICKS, slice(None), PICKS), s_(0, slice(None), PICKS), s_(0, PICKS), s_(slice(None), 0, PICKS), s_(PICKS, 0),
-    s_(slice(1, None), PICKS, slice(None, None, 2)), s_(PICKS, None, PICKS), s_(None, PICKS), s_(..., PICKS), s_(PICKS, ..., 0), s_(PICKS, ..., PICKS, PICKS),
-    s_(slice(None), PICKS, ..., PICKS), s_(slice(None), slice(None), 0, ..., None), s_(PICKS, slice(None, 2), None, 1),
-    s_([True, False, True]), s_([True, False]), s_([True, False, True], 1), s_([True, False, True], [1, 2]),
+    s_(0), s_(-1), s_(2), s_(3), s_(-4), s_(1, 2), s_(0, -1, 2), s_(1, 2, 3, 0), s_(), s_(slice(None)), s_(...),
+    s_(None), s_(slice(1, None)), s_(slice(None, -1)), s_(slice(None, None, -1)), s_(slice(5, 1)),
+    s_(slice(-2, None), slice(None, 10)), s_(slice(None, None, 2), slice(3, 0, -1)), s_(..., 0), s_(0, ...),
+    s_(..., slice(1, 3)), s_(None, 0, None, slice(None)), s_(..., None), s_(slice(10, None, -2)),
+    s_(slice(-20, 20, 3), ..., slice(-1, -20, -2)), s_(0, ..., ...), s_(slice(None, None, 0)), s_(1.5),
+    s_(slice(1.0)), s_(PICKS), s_([]), s_([-1, -3]), s_([3]), s_(PICKS, PICKS), s_([[0, 1], [2, 0]]),
+    s_([0, 1], [0, 1, 2]), s_([[0], [1]], [0, 1, 2]), s_(slice(None), PICKS), s_(PICKS, slice(None), PICKS),
+    s_(0, slice(None), PICKS), s_(0, PICKS), s_(slice(None), 0, PICKS), s_(PICKS, 0),
+    s_(slice(1, None), PICKS, slice(None, None, 2)), s_(PICKS, None, PICKS), s_(None, PICKS), s_(..., PICKS),
+    s_(PICKS, ..., 0), s_(PICKS, ..., PICKS, PICKS), s_(slice(None), PICKS, ..., PICKS),
+    s_(slice(None), slice(None), 0, ..., None), s_(PICKS, slice(None, 2), None, 1), s_([True, False, True]),
+    s_([True, False]), s_([True, False, True], 1), s_([True, False, True], [1, 2]),
     s_(slice(None), [True, False, True, True]), s_(True), s_(False), s_(True, PICKS), s_(slice(None), True, PICKS),
-    s_(np.int64(1)), s_(np.array(1)), s_(np.array([0, 2], np.uint8)), s_((0, 1),), s_(((0, 1), (1, 2)),), s_(range(2)),
-    s_([1.0]), s_("a"), s_(np.array([0, 1]), slice(None), np.array([True, False, True, False, True])),
+    s_(np.int64(1)), s_(np.array(1)), s_(np.array([0, 2], np.uint8)), s_((0, 1),), s_(((0, 1), (1, 2)),),
+    s_(range(2)), s_([1.0]), s_("a"), s_(np.array([0, 1]), slice(None), np.array([True, False, True, False, True])),
 ]  # fmt: skip
 
 

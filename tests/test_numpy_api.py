@@ -1,4 +1,4 @@
-"""NumPy's functions on Tensors and in recordings: values, dtypes, shapes and errors are NumPy's, gradients are right."""
+"""NumPy's functions on Tensors and in recordings: values, dtypes, shapes, errors and gradients are right."""
 
 import numpy as np
 import pytest

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import CaptureError, layout
 from .library import is_users
+from .objects import FrozenDict, FrozenList, holds_numbers, is_users_object, refuse_traced, shadow
 from .paths import Path, Static, content_of, describe, resolve
 from .standins import BUILTINS, MATH, ModuleStandin, NumpyStandin, RandomSource, original
 from .values import is_traced
@@ -82,7 +82,7 @@ class Captures:
         standin = self._numpy.standin(value)
         if standin is not value:
             return self._static(path, "same", value, standin)
-        if _is_users_object(value):
+        if is_users_object(value):
             return self._object(value, path)
         return self._static(path, "same", value)
 
@@ -125,7 +125,7 @@ class Captures:
         return functools.partial(function, *args, **keywords)
 
     def _container(self, value: Any, path: Path) -> Any:
-        if not _holds_numbers(value):
+        if not holds_numbers(value):
             # plain content: the body may count in it or append to it, so it gets the real object
             if path not in self._seen and path:
                 self._seen.add(path)
@@ -145,7 +145,7 @@ class Captures:
         """A stand-in of the object's own class: reads of arrays and numbers become inputs, methods are copies."""
         found = self._memo.get(id(value))
         if found is None:
-            found = self._memo[id(value)] = _shadow(self, value, path)
+            found = self._memo[id(value)] = shadow(self, value, path)
             self._real[id(found)] = value
             if path and path[0][0] != "arg":
                 self._static(path, "same", value)
@@ -244,10 +244,16 @@ class Captures:
         return original(self._real.get(id(leaf), leaf))
 
     def finish(self) -> None:
-        """Drop the checks of containers that the body itself has changed: they are its own state."""
+        """After the run: globals that the body wrote are handed on; containers that it changed are its own state."""
+        for scope in self._globals.values():
+            scope.settle()
         self.statics = [s for s in self.statics if s.how != "content" or content_of(s.item) == s.expected]
 
     # -- at a call -----------------------------------------------------------------------------------------------
+
+    @property
+    def free(self) -> bool:
+        return not self.paths and not self.statics
 
     def label(self, index: int) -> str:
         """How the user writes a captured value."""
@@ -291,117 +297,21 @@ class Globals(dict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name in self.plain or name.startswith("__"):
-            return BUILTINS if name == "__builtins__" else self.real[name]
+            # STORE_GLOBAL writes into this dict itself; `settle` hands it on to the module
+            return super().__getitem__(name)
         if name not in self.cache:
             self.cache[name] = self.captures.hide(self.real[name], (*self.path, ("global", name)))
         return self.cache[name]
 
-    def __setitem__(self, name: str, value: Any) -> None:
-        if name == "__builtins__":
-            super().__setitem__(name, value)
-            return
-        _refuse_traced(value, f"the global {name}")
-        self.real[name] = value
-        self.cache.pop(name, None)
-
-
-class FrozenList(list[Any]):
-    """A captured list of arrays: reading is recorded, changing it would outlive the recording."""
-
-    def __init__(self, items: Sequence[Any], label: str) -> None:
-        super().__init__(items)
-        self._label = label
-
-    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        text = f"the function changes the captured list {self._label}"
-        raise CaptureError(
-            layout(text, fix="The change would happen while recording only. Return the new values instead.")
-        )
-
-    append = extend = insert = remove = pop = clear = sort = reverse = __setitem__ = __delitem__ = __iadd__ = _refuse
-
-
-class FrozenDict(dict[Any, Any]):
-    """A captured dict of arrays; see FrozenList."""
-
-    def __init__(self, items: dict[Any, Any], label: str) -> None:
-        super().__init__(items)
-        self._label = label
-
-    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        text = f"the function changes the captured dict {self._label}"
-        raise CaptureError(
-            layout(text, fix="The change would happen while recording only. Return the new values instead.")
-        )
-
-    update = pop = popitem = clear = setdefault = __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-
-
-def _refuse_traced(value: Any, where: str) -> None:
-    if is_traced(value) and not getattr(type(value), "__numtape_variable__", False):
-        text = f"a traced value is written into {where}"
-        fix = "It would outlive the recording. Return it from the function, or keep it in a nt.Variable."
-        raise CaptureError(layout(text, fix=fix))
-
-
-def _holds_numbers(item: Any) -> bool:
-    """Whether arrays, floats or objects with state stand in a container, however deep."""
-    if isinstance(item, dict):
-        return any(map(_holds_numbers, item.values()))
-    if isinstance(item, list | tuple):
-        return any(map(_holds_numbers, item))
-    if getattr(type(item), "__numtape_variable__", False):
-        return False
-    return (
-        isinstance(item, np.ndarray | np.generic | float | types.FunctionType)
-        or is_traced(item)
-        or _is_users_object(item)
-    )
-
-
-def _is_users_object(item: Any) -> bool:
-    cls = type(item)
-    heap = cls.__flags__ & (1 << 9)
-    return (
-        bool(heap) and cls.__getattribute__ is object.__getattribute__ and hasattr(item, "__dict__") and is_users(cls)
-    )
-
-
-def _shadow(captures: Captures, value: Any, path: Path) -> Any:
-    cls = type(value)
-    cache: dict[str, Any] = {}
-
-    def get(self: Any, name: str) -> Any:
-        if name == "__class__":
-            return cls
-        if name.startswith("__") and name.endswith("__"):
-            return getattr(value, name)
-        if name in cache:
-            return cache[name]
-        found = getattr(value, name)
-        if isinstance(found, types.MethodType) and found.__self__ is value:
-            found = types.MethodType(captures.copy(found.__func__, (*path, ("attr", name), ("attr", "__func__"))), self)
-        elif name in captures.stored and type(found) in (int, float, bool, str, type(None), list, dict):
-            return found  # state that the body writes itself: a counter, a flag
-        else:
-            found = captures.hide(found, (*path, ("attr", name)))
-        cache[name] = found
-        return found
-
-    def put(self: Any, name: str, item: Any) -> None:
-        _refuse_traced(item, f"{describe(path)}.{name}")
-        cache.pop(name, None)
-        setattr(value, name, captures.plain(item))
-
-    body: dict[str, Any] = {"__getattribute__": get, "__setattr__": put, "__module__": cls.__module__, "__slots__": ()}
-    for base in cls.__mro__:
-        for name, item in vars(base).items():
-            special = (
-                name.startswith("__") and name.endswith("__") and name not in ("__init__", "__new__", "__getattr__")
-            )
-            if special and isinstance(item, types.FunctionType) and is_users(item) and name not in body:
-                body[name] = captures.copy(item, (*path, ("attr", "__class__"), ("attr", name)))
-    return object.__new__(type(cls)(cls.__name__, (cls,), body))
+    def settle(self) -> None:
+        """Carry what the body wrote into its globals over to the module."""
+        for name in self.plain:
+            if name not in self:
+                self.real.pop(name, None)
+                continue
+            value = super().__getitem__(name)
+            refuse_traced(value, f"the global {name}")
+            self.real[name] = self.captures.plain(value)
 
 
 def instrument(function: Callable[..., Any], captures: Captures) -> Callable[..., Any]:
@@ -415,6 +325,6 @@ def instrument_at(function: Any, captures: Captures, path: Path) -> Any:
         return captures.copy(function, path)
     if getattr(function, "__numtape_transform__", False):
         return function
-    if isinstance(function, types.MethodType | functools.partial) or _is_users_object(function):
+    if isinstance(function, types.MethodType | functools.partial) or is_users_object(function):
         return captures.hide(function, path)
     return function

@@ -16,9 +16,8 @@ from typing import Any
 #   "@3"               an integer that the call itself computes
 #   "k"                the value of an integer input
 #   ("max", a, b)      and "min", "floordiv", where a and b are sizes
-Atom = str | tuple[str, "Size", "Size"]
+Atom = str | tuple[str, "int | Dim", "int | Dim"]
 Monomial = tuple[Atom, ...]
-Size = "int | Dim"
 
 _NO_BOUND = None
 
@@ -229,16 +228,18 @@ def _evaluate_atom(a: tuple[str, Any, Any], values: Mapping[str, int]) -> int:
             return left // right
 
 
-def substitute(size: int | Dim, values: Mapping[str, int | Dim]) -> int | Dim:
-    """`size` with named atoms replaced by other sizes."""
+def substitute(size: int | Dim, values: Mapping[Any, int | Dim]) -> int | Dim:
+    """`size` with atoms (named or composite) replaced by other sizes."""
     if isinstance(size, int) or not values:
         return size
     total: int | Dim = 0
     for monomial, factor in size.terms:
         product: int | Dim = factor
         for a in monomial:
-            if isinstance(a, str):
-                part = values[a] if a in values else atom(a)
+            if a in values:
+                part = values[a]
+            elif isinstance(a, str):
+                part = atom(a)
             else:
                 rebuild: Callable[[Any, Any], Any] = _REBUILD[a[0]]
                 part = rebuild(substitute(a[1], values), substitute(a[2], values))
@@ -256,24 +257,41 @@ def names(size: int | Dim) -> set[str]:
     if isinstance(size, Dim):
         for monomial, _ in size.terms:
             for a in monomial:
-                found |= {a} if isinstance(a, str) else names(a[1]) | names(a[2])  # type: ignore[arg-type]
+                found |= {a} if isinstance(a, str) else names(a[1]) | names(a[2])
     return found
 
 
-def solve_for_atom(size: int | Dim) -> tuple[str, int | Dim] | None:
-    """The reading of ``size == 0`` as ``atom == expression``, or None when no atom stands alone in it.
+def solve_for_atoms(size: int | Dim) -> dict[Atom, int | Dim]:
+    """What ``size == 0`` says of single atoms: ``atom == expression`` for those that stand alone in it.
 
-    The atom that sorts last is replaced, so that equal sizes take the name of the earlier input.
+    The named atom that sorts last is replaced, so that equal sizes take the name of the earlier input; a composite one,
+    such as ``min(x.0, k)``, only where no named one can be. A product of sizes that is 1 makes each of them 1.
     """
     if isinstance(size, int):
-        return None
-    for monomial, factor in reversed(size.terms):
-        if len(monomial) == 1 and isinstance(monomial[0], str) and factor in (1, -1):
-            name = monomial[0]
-            rest = _add(size, _multiply(atom(name), -factor))
-            if name not in names(rest):
-                return name, _multiply(rest, -factor)
-    return None
+        return {}
+    constant = next((factor for monomial, factor in size.terms if not monomial), 0)
+    products = [(monomial, factor) for monomial, factor in size.terms if monomial]
+    if len(products) == 1 and len(products[0][0]) > 1 and products[0][1] == 1 and constant == -1:
+        bounds = [_atom_bound(a, {}) for a in products[0][0]]
+        if all(bound is not None and bound >= 0 for bound in bounds):
+            return dict.fromkeys(products[0][0], 1)
+    for wanted in (str, tuple):
+        for monomial, factor in reversed(size.terms):
+            if len(monomial) == 1 and isinstance(monomial[0], wanted) and factor in (1, -1):
+                rest = _add(size, _multiply(atom(monomial[0]), -factor))
+                if not _mentions(rest, monomial[0]):
+                    return {monomial[0]: _multiply(rest, -factor)}
+    return {}
+
+
+def _mentions(size: int | Dim, wanted: Atom) -> bool:
+    """Whether an atom occurs in a size, however deep."""
+    if isinstance(size, int):
+        return False
+    atoms = [a for monomial, _ in size.terms for a in monomial]
+    return any(
+        a == wanted or (not isinstance(a, str) and (_mentions(a[1], wanted) or _mentions(a[2], wanted))) for a in atoms
+    )
 
 
 def show_size(size: int | Dim) -> str:
@@ -292,4 +310,4 @@ def show_size(size: int | Dim) -> str:
 
 
 def _show_atom(a: Atom) -> str:
-    return a if isinstance(a, str) else f"{a[0]}({show_size(a[1])}, {show_size(a[2])})"  # type: ignore[arg-type]
+    return a if isinstance(a, str) else f"{a[0]}({show_size(a[1])}, {show_size(a[2])})"

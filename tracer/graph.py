@@ -49,10 +49,12 @@ class Const:
 
 
 @lru_cache(4096)
-def _literal(kind: type, text: str, dtype: np.dtype[Any] | None) -> tuple[Params, ArrayType]:
+def _literal(kind: str, text: str, dtype: np.dtype[Any] | None) -> tuple[Params, ArrayType]:
     """The node parts of a Python number, by its repr: -0.0 and 0.0 are equal keys otherwise."""
-    type_ = ArrayType({bool: BOOL, int: INT64, float: FLOAT64}[kind], (), True) if dtype is None else ArrayType(dtype)
-    value = text == "True" if kind is bool else kind(text)
+    type_ = (
+        ArrayType({"bool": BOOL, "int": INT64, "float": FLOAT64}[kind], (), True) if dtype is None else ArrayType(dtype)
+    )
+    value = text == "True" if kind == "bool" else int(text) if kind == "int" else float(text)
     return (("value", Const.of(np.asarray(value, dtype=type_.dtype))),), type_
 
 
@@ -228,7 +230,7 @@ class Builder:
         """A constant: a Python number stays weak, an array keeps its dtype; `like` gives a dtype to a number."""
         kind = type(value)
         if kind is float or kind is int or kind is bool:
-            params, type_ = _literal(kind, repr(value), None if like is None else like.dtype)
+            params, type_ = _literal(kind.__name__, repr(value), None if like is None else like.dtype)
             return self.raw("const", (), params, type_)
         array = np.asarray(value)
         return self.raw("const", (), (("value", Const.of(array)),), ArrayType(array.dtype, array.shape))
@@ -247,7 +249,9 @@ class Builder:
         found = self._memo.get(key)
         if found is not None:
             return Expr(self, found)
-        types = tuple([self.nodes[i].type for i in indices])
+        types: Any = tuple(
+            [self.nodes[i].type for i in indices]
+        )  # several results have a tuple: only `pick` takes them
         return self._append(Node(name, indices, ordered, row.infer(self.facts, types, params)), key)
 
     def raw(self, name: str, args: tuple[int, ...], params: Params, type_: Output) -> Expr:
@@ -333,7 +337,7 @@ def _size_names(node: Node) -> set[str]:
     return found
 
 
-def substitute_sizes(item: Any, values: Mapping[str, int | Dim]) -> Any:
+def substitute_sizes(item: Any, values: Mapping[Any, int | Dim]) -> Any:
     """A type, parameter or tuple of them with named sizes replaced."""
     if not values:
         return item

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .context import context
 from .errors import DtypeError, ShapeError, layout
-from .keys import Plan, index_array, plan_of, read_key
+from .keys import Plan, index_array, integers, plan_of, read_key
 from .numpy_api.common import array, cast, show_shape, stack_nested
 from .scalar import Scalar
 from .tensor import Tensor
@@ -29,6 +30,10 @@ def _sliced(item: Any, plan: Plan, always: bool = False) -> Any:
 def getitem(tensor: Tensor, key: Any) -> Any:
     """``tensor[key]``: a view for integers, slices, None and Ellipsis; a copy where arrays index."""
     shape = sizes(tensor)
+    if type(key) is int and context.trace is None:
+        short = integers(shape, (key,))
+        if short is not None:
+            return _sliced(tensor, short)
     read = read_key(key, len(shape))
     # a row that a traced integer picks is a view that may be written to; an element is not
     plan = plan_of(shape, read, views=not read.element)

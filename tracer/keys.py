@@ -110,6 +110,20 @@ def _consumed(item: Any) -> int:
     return 1
 
 
+def integers(shape: Shape, key: tuple[int, ...]) -> Plan | None:
+    """The plan of plain integers where every size is a number, in a short way; None where one is out of range."""
+    rank = len(shape)
+    plan = Plan([0] * rank, list(shape), [1] * rank, list(range(len(key))), whole=False, rank=rank - len(key))
+    if len(key) > rank:
+        return None
+    for axis, (index, length) in enumerate(zip(key, shape, strict=False)):
+        assert isinstance(length, int)
+        if not -length <= index < length:
+            return None
+        plan.start[axis], plan.size[axis] = index % length, 1
+    return plan
+
+
 def _filled(items: list[Any], rank: int) -> tuple[list[Any], int]:
     """The items with a slice for each axis that the key leaves out, and where the ellipsis stood (-1: nowhere)."""
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
@@ -127,7 +141,10 @@ def _filled(items: list[Any], rank: int) -> tuple[list[Any], int]:
 
 
 def plan_of(shape: Shape, key: Key, views: bool) -> Plan:
-    """What a key does to an array of some shape. Where `views` is false, a traced integer gathers: it then needs no guard."""
+    """What a key does to an array of some shape.
+
+    Where `views` is false, a traced integer gathers: it then needs no guard.
+    """
     plan = Plan()
     axis = 0  # of the array
     blocks: list[tuple[int, int]] = []  # of each advanced item: its place in the key, and the axes that stand before
@@ -242,12 +259,14 @@ def _slice(item: slice, length: Size) -> tuple[Size, Size, int]:
         raise ValueError("slice step cannot be zero")
     start, stop = (None if b is None else _bound(b) for b in (item.start, item.stop))
     if not (isinstance(length, Dim) or isinstance(start, Dim) or isinstance(stop, Dim)):
-        first, last, _ = slice(start, stop, step).indices(length)
-        return max(first, 0), len(range(first, last, step)), step
-    if step == 1 and _picks_one(start, stop):
+        begin, end, _ = slice(start, stop, step).indices(length)
+        return max(begin, 0), len(range(begin, end, step)), step
+    first: Size
+    last: Size
+    only = _only_place(start, stop) if step == 1 else None
+    if only is not None:
         # whether there is one element is worth a guard: an axis known to have length 1 stretches
-        first = start or 0
-        first = length + first if first < 0 else first
+        first = length + only if only < 0 else only
         return (0, 0, 1) if facts().less(first, 0) or not facts().less(first, length) else (first, 1, 1)
     bounds = facts().bounds()
 
@@ -269,11 +288,11 @@ def _slice(item: slice, length: Size) -> tuple[Size, Size, int]:
     return first, floordiv(extent + (abs(step) - 1), abs(step)), step
 
 
-def _picks_one(start: Size | None, stop: Size | None) -> bool:
-    """Whether a slice like ``2:3``, ``:1``, ``-2:-1`` or ``-1:`` has at most one element."""
-    if stop is None:
-        return start == -1
+def _only_place(start: Size | None, stop: Size | None) -> int | None:
+    """Where the only element is that a slice like ``2:3``, ``:1``, ``-2:-1`` or ``-1:`` can have; else None."""
     first = 0 if start is None else start
-    if not isinstance(first, int) or not isinstance(stop, int):
-        return False
-    return stop - first == 1 and (first >= 0 or stop < 0)
+    if not isinstance(first, int):
+        return None
+    if stop is None:
+        return first if first == -1 else None
+    return first if isinstance(stop, int) and stop - first == 1 and (first >= 0 or stop < 0) else None

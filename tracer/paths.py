@@ -10,7 +10,7 @@ import numpy as np
 
 Step = tuple[str, Any]
 Path = tuple[Step, ...]
-"""Steps: ("global", name), ("cell", name), ("default", i), ("kwdefault", name), ("attr", name), ("item", key), ("arg", i)."""
+"""Its steps: "global", "cell" or "kwdefault" with a name, "default" or "arg" with a position, "attr", "item"."""
 
 
 def resolve(function: Any, leaves: Sequence[Any], path: Path, known: dict[Path, Any]) -> Any:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from .assume import SizeFacts
 from .context import Place, context, loc_of, place, user_loc
-from .dims import Atom, Dim, atom, evaluate_size, lower_bound, names, solve_for_atom, substitute
+from .dims import Dim, atom, names
 from .errors import CaptureError, TraceError, layout
 from .graph import NOWHERE, Const, Graph, Guard, Loc, Node, live_nodes, substitute_sizes
 from .op import Op
@@ -18,30 +18,21 @@ from .ops import OPS
 from .types import FLOAT64, INT64, ArrayType
 from .values import Value, apply
 
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
 
-
-class Trace:
+class Trace(SizeFacts):
     """Writes down what one run does. It is the recorder of that run, and the one who decides about sizes.
 
     Inputs are the leaves of the arguments, then whatever the body captures, in order of discovery.
     """
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self.name = name
         self.nodes: list[Node] = []
         self.places: list[Place | Loc] = []
         self.inputs: list[int] = []
         self.input_names: list[str] = []
-        self.guards: list[Guard] = []
-        self._guarded: set[tuple[Any, ...]] = set()
         self._memo: dict[tuple[Any, ...], int] = {}
-        self._numbers: dict[str, int] = {}
-        self._learned: dict[str, int | Dim] = {}
-        self._bounds: dict[Atom, int] = {}
-        self._fresh = 0
         self.finished = False
         self.variables: dict[int, tuple[Any, Value]] = {}
         self.variable_inputs: dict[int, int] = {}
@@ -143,7 +134,7 @@ class Trace:
         key = (row.name, args, ordered)
         index = self._memo.get(key)
         if index is None:
-            type_ = outs[0].type if len(outs) == 1 and not row.name == "nonzero" else tuple([o.type for o in outs])
+            type_ = outs[0].type if len(outs) == 1 and row.name != "nonzero" else tuple([o.type for o in outs])
             index = self._memo[key] = self._append(Node(row.name, args, ordered, type_), place)
         if isinstance(self.nodes[index].type, tuple):
             for position, out in enumerate(outs):
@@ -172,10 +163,7 @@ class Trace:
     def checked(self, result: Any, type_: ArrayType, row: Op) -> Value:
         """A Value of what NumPy computed, held against what the type rule said."""
         if type_.weak:
-            plain = result.item() if isinstance(result, np.ndarray | np.generic) else result
-            if row.name == "integer":
-                pass
-            return Value(plain, (), True)
+            return Value(result.item() if isinstance(result, np.ndarray | np.generic) else result, (), True)
         if isinstance(result, bool | int | float):
             result = np.asarray(result, dtype=type_.dtype)[()]
         shape = tuple([self.number(s) for s in type_.shape])
@@ -194,119 +182,8 @@ class Trace:
         value.trace, value.index = self, index
         return value
 
-    def fresh(self, kind: str) -> str:
-        """A new name for an integer that the call itself finds: "#" a count, "@" any other."""
-        self._fresh += 1
-        return f"{kind}{self._fresh}"
-
-    def bind(self, name: str, value: int) -> None:
-        """Tell the value of a fresh name in this run."""
-        self._numbers[name] = value
-
     def loc(self) -> Loc:
         return user_loc()
-
-    # -- sizes: every answer that depends on the inputs leaves a guard --------------------------------------------
-
-    def number(self, size: int | Dim) -> int:
-        return evaluate_size(size, self._numbers)
-
-    def canonical(self, size: int | Dim) -> int | Dim:
-        return substitute(size, self._learned)
-
-    def bounds(self) -> dict[Atom, int]:
-        return self._bounds
-
-    def same(self, a: int | Dim, b: int | Dim) -> int | Dim | None:
-        a, b = self.canonical(a), self.canonical(b)
-        if a == b:
-            return a
-        if self.number(a) != self.number(b):
-            return None
-        self._require("==", a - b, True, "these sizes are equal")
-        return self.canonical(a)
-
-    def is_one(self, a: int | Dim) -> bool:
-        a = self.canonical(a)
-        if isinstance(a, int):
-            return a == 1
-        if self.number(a) != 1:
-            return False
-        self._require("==", a - 1, True, "a size is 1 and stretches")
-        return True
-
-    def sign(self, a: int | Dim) -> int:
-        if self.less(a, 0):
-            return -1
-        return 1 if self.less(0, a) else 0
-
-    def less(self, a: int | Dim, b: int | Dim) -> bool:
-        return self.decide("<", a - b)
-
-    def less_equal(self, a: int | Dim, b: int | Dim) -> bool:
-        return self.decide("<=", a - b)
-
-    def known(self, relation: str, difference: int | Dim) -> bool | None:
-        """The outcome of ``difference relation 0`` where no input can change it, else None."""
-        difference = self.canonical(difference)
-        if isinstance(difference, int):
-            return _COMPARE[relation](difference, 0)
-        low, high = lower_bound(difference, self._bounds), lower_bound(-difference, self._bounds)
-        match relation:
-            case "<" | ">=":
-                outcome = False if low is not None and low >= 0 else True if high is not None and high >= 1 else None
-            case ">" | "<=":
-                outcome = True if low is not None and low >= 1 else False if high is not None and high >= 0 else None
-            case _:
-                apart = (low is not None and low >= 1) or (high is not None and high >= 1)
-                outcome = False if apart else None
-        if outcome is None:
-            return None
-        return outcome if relation in ("<", ">", "==") else not outcome
-
-    def decide(self, relation: str, difference: int | Dim) -> bool:
-        """The outcome of a comparison of sizes in this run; guarded unless it is always so."""
-        known = self.known(relation, difference)
-        if known is not None:
-            return known
-        difference = self.canonical(difference)
-        outcome = _COMPARE[relation](self.number(difference), 0)
-        self._require(relation, difference, outcome, "Python asked how these sizes compare")
-        return outcome
-
-    def force(self, size: int | Dim) -> int:
-        """The value of a size where Python needs a plain integer; guarded."""
-        size = self.canonical(size)
-        value = self.number(size)
-        if isinstance(size, Dim):
-            self._require("==", size - value, True, "Python needs the number itself")
-        return value
-
-    def _require(self, relation: str, difference: int | Dim, outcome: bool, why: str) -> None:
-        assert isinstance(difference, Dim)
-        key = (relation, difference, outcome)
-        if key in self._guarded:
-            return
-        self._guarded.add(key)
-        self.guards.append(Guard(difference, relation, outcome, len(self.nodes), user_loc(), why))
-        equal = (relation, outcome) in (("==", True), ("!=", False))
-        solved = solve_for_atom(difference) if equal else None
-        if solved is not None:
-            name, expression = solved
-            self._learned = {k: substitute(v, {name: expression}) for k, v in self._learned.items()}
-            self._learned[name] = expression
-        elif not equal:
-            self._learn_bound(relation, difference, outcome)
-
-    def _learn_bound(self, relation: str, difference: Dim, outcome: bool) -> None:
-        # one atom plus a constant: `k - 3 < 0` is False, so k >= 3
-        least = {("<", False): 0, (">=", True): 0, (">", True): 1, ("<=", False): 1}.get((relation, outcome))
-        linear = [(m, f) for m, f in difference.terms if m]
-        if least is None or len(linear) != 1 or linear[0][1] != 1 or len(linear[0][0]) != 1:
-            return
-        constant = next((f for m, f in difference.terms if not m), 0)
-        name = linear[0][0][0]
-        self._bounds[name] = max(self._bounds.get(name, least - constant), least - constant)
 
     def truth(self, item: Any) -> bool:
         """The truth of a traced value in this run; guarded."""
@@ -324,7 +201,7 @@ class Trace:
 
     # -- the result ----------------------------------------------------------------------------------------------
 
-    def finish(self, outputs: list[Value]) -> tuple[Graph, dict[str, int | Dim]]:
+    def finish(self, outputs: list[Value]) -> Graph:
         """The graph of this run with inputs first, dead nodes gone and learned sizes put in."""
         roots = [self._index(v) for v in outputs]
         self.finished = True
@@ -355,7 +232,7 @@ class Trace:
             tuple(guards),
             tuple(locs),
         )
-        return prune(graph), learned
+        return prune(graph)
 
 
 def _mentions_sizes(params: tuple[tuple[str, Any], ...]) -> bool:

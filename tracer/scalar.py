@@ -128,7 +128,9 @@ class Scalar:
         if self.kind is not float:
             return float(self.__index__())
         trace = context.trace
-        where = str(trace.loc()) if trace is not None else ""
+        if trace is None:
+            return float(self.present)
+        where = str(trace.loc())
         fix = "Stay with NumPy functions or Python operators on it; float(x) works where it stands in your own code."
         raise TraceError(layout("library code asks for the number behind a traced float", where, fix=fix))
 
@@ -186,7 +188,7 @@ class Scalar:
         return self
 
     def is_integer(self) -> Any:
-        return True if self.kind is int else self == self // 1
+        return True if self.kind is int else _emit("equal", self, _emit("floor", self))
 
     def __round__(self, digits: int | None = None) -> Any:
         if self.kind is int:
@@ -211,7 +213,9 @@ class Scalar:
 
     def __abs__(self) -> Any:
         if self._symbol is not None:
-            return self if self >= 0 else -self
+            trace = context.trace
+            assert trace is not None
+            return -self if trace.less(self._symbol, 0) else self
         return _emit("absolute", self)
 
     def __divmod__(self, other: Any) -> Any:

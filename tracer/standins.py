@@ -100,11 +100,13 @@ class _NumpyFunction:
         self.__wrapped__ = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from .numpy_api import CREATION
+        from .numpy_api import CREATION, call_function
 
         handler = CREATION.get(self._function)
         if handler is not None:
             return handler(*args, **kwargs)
+        if has_traced(args) or has_traced(kwargs):
+            return call_function(self._function, args, kwargs)
         result = self._function(*args, **kwargs)
         if has_traced(result):
             return result

@@ -38,7 +38,7 @@ class Tensor:
         self._value = value
         self._root = root
         self._chain = chain
-        self._version = 0 if root is None else root._version
+        self._version: int = 0 if root is None else root._version
 
     # -- reading and writing -------------------------------------------------------------------------------------
 
@@ -385,3 +385,5 @@ def tensor(value: Any, dtype: Any = None) -> Tensor:
 
 
 install_operators(Tensor)
+
+constant = tensor

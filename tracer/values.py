@@ -206,6 +206,7 @@ def emit(name: str, *args: Any, **params: Any) -> Any:
     result = apply(row, tuple([lift(a) for a in args]), params, place(2))
     if type(result) is tuple:
         return tuple([wrap(r) for r in result])
+    assert isinstance(result, Value)
     return wrap(result, row, args, params)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..context import context
 from ..errors import TraceError, layout
 from ..values import has_traced, is_traced
@@ -43,6 +45,10 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+# what only shows or stores numbers, on a tape too
+_SHOWN = {np.array2string, np.array_repr, np.array_str, np.save, np.savetxt, np.savez, np.savez_compressed}
+
+
 def call_function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``function(*args, **kwargs)`` does where traced values stand in its arguments."""
     handler = FUNCTIONS.get(function)
@@ -50,7 +56,7 @@ def call_function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
         handler = FUNCTIONS_BY_NAME.get((_library(function), function.__name__))
     if handler is not None:
         return handler(*args, **kwargs)
-    if context.trace is None and not context.recorders:
+    if context.trace is None and (not context.recorders or function in _SHOWN):
         return function(*_plain(args), **_plain(kwargs))
     name = f"{function.__module__}.{function.__name__}".replace("numpy.", "np.", 1)
     fix = "Write it with other NumPy functions, or cut it out on purpose: call it on stop_gradient(x).numpy()."

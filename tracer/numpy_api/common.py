@@ -13,7 +13,7 @@ from ..dims import Dim
 from ..errors import DtypeError, ShapeError, layout
 from ..scalar import Scalar
 from ..tensor import Tensor
-from ..types import SHORT, Shape, broadcast
+from ..types import LONG, Shape, broadcast
 from ..values import check_dtype, dtype_of, emit, facts, has_traced, is_traced, lift, number, rank_of, sizes
 
 NOTHING: Any = np._NoValue  # type: ignore[attr-defined] # what NumPy itself passes for "not given"
@@ -27,6 +27,9 @@ def given(argument: Any) -> bool:
 def unsupported(function: str, argument: str, fix: str) -> DtypeError:
     """The error for an argument that can't be recorded, with the way out."""
     return DtypeError(layout(f"np.{function}: {argument} is not supported on traced values", fix=fix))
+
+
+_SHORT_OF = {dtype: short for short, dtype in LONG.items() if dtype.kind != "c"}  # a dtype's name costs a microsecond
 
 
 # operands
@@ -52,7 +55,7 @@ def strong(item: Any) -> Any:
     """A runtime scalar as the 0-d array that NumPy would make of it; anything else as it is."""
     if not isinstance(item, Scalar):
         return item
-    return emit("astype", item, dtype=SHORT[dtype_of(item).name])
+    return emit("astype", item, dtype=_SHORT_OF[dtype_of(item)])
 
 
 def operand(item: Any) -> Any:
@@ -78,12 +81,16 @@ def stack_nested(items: Any, dtype: Any = None) -> Any:
 def cast(item: Any, dtype: Any) -> Any:
     """`item` in another dtype (and no longer weak); the same object where nothing changes."""
     wanted = np.dtype(dtype)
+    if type(item) is Tensor and item.dtype == wanted:
+        return item
     if not is_traced(item) and context.trace is None:
         return np.asarray(item).astype(wanted, copy=False)
-    check_dtype(wanted, "a result")
+    short = _SHORT_OF.get(wanted)
+    if short is None:
+        check_dtype(wanted, "a result")
     if dtype_of(item) == wanted and not isinstance(item, Scalar | bool | int | float):
         return item
-    return emit("astype", item, dtype=SHORT[wanted.name])
+    return emit("astype", item, dtype=short)
 
 
 def fitted(number: Any, dtype: Any) -> Any:
@@ -101,7 +108,8 @@ def to_bool(item: Any) -> Any:
 
 def promote(items: Sequence[Any], dtype: Any = None) -> list[Any]:
     """Arrays in their common dtype, or in `dtype`."""
-    common = np.result_type(*(dtype_of(i) for i in items)) if dtype is None else np.dtype(dtype)
+    dtypes = [dtype_of(i) for i in items]
+    common = np.dtype(dtype) if dtype is not None else np.result_type(*dtypes)
     return [cast(i, common) for i in items]
 
 
@@ -226,8 +234,9 @@ def along(item: Any, axis: int, rank: int) -> Any:
 def cut(item: Any, axis: int, start: int | Dim, size: int | Dim, step: int = 1) -> Any:
     """A slice of one axis: a view."""
     shape = sizes(item)
-    starts, lengths, steps = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[axis], lengths[axis], steps[axis] = start, size, step  # type: ignore[call-overload]
+    starts: list[int | Dim] = [0] * len(shape)
+    lengths, steps = list(shape), [1] * len(shape)
+    starts[axis], lengths[axis], steps[axis] = start, size, step
     return emit("slice", item, start=tuple(starts), size=tuple(lengths), step=tuple(steps))
 
 

@@ -6,6 +6,7 @@ function calls the handlers of CREATION instead.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,9 @@ from .common import (
     stack_nested,
     strong,
 )
+from .gathers import nonzero
 from .linear import triangle
-from .shapes import moveaxis, shape_of
+from .shapes import lengths_of, moveaxis
 
 Size = int | Dim
 
@@ -49,27 +51,27 @@ def filled(value: Any, shape: tuple[Size, ...]) -> Any:
 
 
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
-    return filled(_constant(0, dtype), shape_of(shape))
+    return filled(_constant(0, dtype), lengths_of(shape))
 
 
 def ones(shape, dtype=None, order="C", *, device=None, like=None):
-    return filled(_constant(1, dtype or float), shape_of(shape))
+    return filled(_constant(1, dtype or float), lengths_of(shape))
 
 
 def empty(shape, dtype=float, order="C", *, device=None, like=None):
-    return filled(_constant(0, dtype), shape_of(shape))
+    return filled(_constant(0, dtype), lengths_of(shape))
 
 
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     value = array(fill_value)
-    return filled(value if dtype is None else cast(value, dtype), shape_of(shape))
+    return filled(value if dtype is None else cast(value, dtype), lengths_of(shape))
 
 
 def _like(prototype: Any, value: Any, dtype: Any, shape: Any) -> Any:
     x = array(prototype)
     wanted = dtype_of(x) if dtype is None else np.dtype(dtype)
     filler = cast(value, wanted) if has_traced(value) or np.ndim(value) else _constant(value, wanted)
-    return filled(filler, sizes(x) if shape is None else shape_of(shape))
+    return filled(filler, sizes(x) if shape is None else lengths_of(shape))
 
 
 def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
@@ -212,8 +214,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
 
 
 def eye(N, M=None, k=0, dtype=float, order="C", *, device=None, like=None):
-    rows = to_size(N)
-    columns = rows if M is None else to_size(M)
+    rows, columns = lengths_of((N, N if M is None else M))
     start = emit("add", iota(rows), k) if has_traced(k) or k else iota(rows)
     return cast(emit("equal", iota(columns), along(start, 0, 2)), dtype)
 
@@ -223,15 +224,17 @@ def identity(n, dtype=None, *, like=None):
 
 
 def tri(N, M=None, k=0, dtype=float, *, like=None):
-    rows = to_size(N)
-    return cast(triangle(rows, rows if M is None else to_size(M), k), dtype)
+    return cast(_triangle(N, M, operator.index(k)), dtype)
+
+
+def _triangle(n: Any, m: Any, k: int) -> Any:
+    # NumPy counts along the axes with arange, of which a negative length is none
+    rows, columns = (maximum(to_size(s), 0, facts().bounds()) for s in (n, n if m is None else m))
+    return triangle(rows, columns, k)
 
 
 def _triangle_places(n: Any, k: Any, m: Any, lower: bool) -> Any:
-    from .gathers import nonzero
-
-    rows = to_size(n)
-    mask = triangle(rows, rows if m is None else to_size(m), k if lower else k - 1)
+    mask = _triangle(n, m, operator.index(k) - (not lower))
     return nonzero(mask if lower else emit("logical_not", mask))
 
 
@@ -244,7 +247,40 @@ def triu_indices(n, k=0, m=None):
 
 
 def diag_indices(n, ndim=2):
-    return (iota(to_size(n)),) * ndim
+    return (iota(*lengths_of(n)),) * ndim
+
+
+def tril_indices_from(arr, k=0):
+    rows, columns = sizes(array(arr))
+    return tril_indices(_user(rows), k, _user(columns))
+
+
+def triu_indices_from(arr, k=0):
+    rows, columns = sizes(array(arr))
+    return triu_indices(_user(rows), k, _user(columns))
+
+
+def diag_indices_from(arr):
+    shape = sizes(array(arr))
+    if len(shape) < 2:
+        raise ValueError("input array must be at least 2-d")
+    if any(facts().same(shape[0], s) is None for s in shape[1:]):
+        raise ValueError("All dimensions of input must be of equal length")
+    return (iota(shape[0]),) * len(shape)
+
+
+def _user(size: Size) -> Any:
+    return size if isinstance(size, int) else Scalar(size=size)
+
+
+def ix_(*args):
+    rows = []
+    for place, item in enumerate(map(array, args)):
+        if rank_of(item) != 1:
+            raise ValueError("Cross index must be 1 dimensional")
+        index = nonzero(item)[0] if dtype_of(item).kind == "b" else item
+        rows.append(along(index, place, len(args)))
+    return tuple(rows)
 
 
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
@@ -261,7 +297,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 
 
 def indices(dimensions, dtype=int, sparse=False):
-    shape = shape_of(dimensions)
+    shape = lengths_of(dimensions)
     grids = tuple(cast(along(iota(s), i, len(shape)), dtype) for i, s in enumerate(shape))
     if sparse:
         return grids
@@ -271,12 +307,29 @@ def indices(dimensions, dtype=int, sparse=False):
 
 FUNCTIONS: dict[Any, Any] = {
     np.zeros_like: zeros_like, np.ones_like: ones_like, np.empty_like: empty_like, np.full_like: full_like,
+    np.tril_indices_from: tril_indices_from, np.triu_indices_from: triu_indices_from,
+    np.diag_indices_from: diag_indices_from, np.ix_: ix_,
     np.copy: copy, np.linspace: linspace, np.logspace: logspace, np.geomspace: geomspace, np.meshgrid: meshgrid,
 }  # fmt: skip
 
+
+def _literal(function: Any, handler: Any) -> Any:
+    """A handler that leaves numbers of the program to NumPy: its values to the last bit."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if has_traced(args) or has_traced(kwargs):
+            return handler(*args, **kwargs)
+        found = function(*args, **kwargs)
+        return (constant(found[0]), float(found[1])) if isinstance(found, tuple) else constant(found)
+
+    return call
+
+
 CREATION: dict[Any, Any] = {
+    **FUNCTIONS, np.linspace: _literal(np.linspace, linspace), np.logspace: _literal(np.logspace, logspace),
+    np.geomspace: _literal(np.geomspace, geomspace),
     np.zeros: zeros, np.ones: ones, np.empty: empty, np.full: full, np.array: array_, np.asarray: asarray,
     np.asanyarray: asarray, np.ascontiguousarray: ascontiguousarray, np.asfortranarray: ascontiguousarray,
     np.arange: arange, np.eye: eye, np.identity: identity, np.tri: tri, np.tril_indices: tril_indices,
-    np.triu_indices: triu_indices, np.diag_indices: diag_indices, np.indices: indices, **FUNCTIONS,
+    np.triu_indices: triu_indices, np.diag_indices: diag_indices, np.indices: indices,
 }  # fmt: skip

@@ -24,11 +24,14 @@ from .common import (
     given,
     iota,
     lined_up,
+    show_shape,
     size_value,
     to_bool,
     unsupported,
 )
 from .joins import concatenate
+from .reductions import any_, sum_
+from .shapes import broadcast_arrays, shape_of
 
 
 def indices_of(item: Any) -> Any:
@@ -109,8 +112,6 @@ def extract(condition, arr):
 def choose(a, choices, out=None, mode="raise"):
     index = indices_of(a)
     options = [array(c) for c in (choices if isinstance(choices, list | tuple) else list(choices))]
-    from .shapes import broadcast_arrays
-
     index, *options = broadcast_arrays(index, *options)
     table = concatenate([emit("expand_dims", c, axes=(0,)) for c in options])
     picked = emit("expand_dims", bounded(index, len(options), mode), axes=(0,))
@@ -251,6 +252,35 @@ def bincount(x, /, weights=None, minlength=0):
     return emit("scatter_add", amount, index, shape=(count,), axes=(0,), at=0)
 
 
+def unravel_index(indices, shape, order="C"):
+    index = indices_of(indices)
+    lengths = shape_of(shape)
+    if order not in ("C", "F"):
+        raise ValueError("only 'C' or 'F' order is permitted")
+    parts = []
+    for length in lengths[::-1] if order == "C" else lengths:
+        parts.append(emit("remainder", index, size_value(length)))
+        index = emit("floor_divide", index, size_value(length))
+    if any_(emit("not_equal", index, 0)):
+        raise ValueError(f"an index is out of bounds for array with shape {show_shape(lengths)}")
+    return tuple(parts[::-1] if order == "C" else parts)
+
+
+def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
+    lengths = shape_of(dims)
+    index = [indices_of(i) for i in multi_index]
+    places = range(len(lengths)) if order == "C" else range(len(lengths))[::-1]
+    total: Any = 0
+    for place in places:
+        size = size_value(lengths[place])
+        part = bounded(index[place], lengths[place], mode)
+        outside = emit("logical_or", emit("less", part, 0), emit("greater_equal", part, size))
+        if mode == "raise" and any_(outside):
+            raise ValueError("invalid entry in coordinates array")
+        total = emit("add", emit("multiply", total, size), part)
+    return total
+
+
 def diagonal(a, offset=0, axis1=0, axis2=1):
     x = array(a)
     shape = sizes(x)
@@ -270,8 +300,6 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
 
 
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    from .reductions import sum_
-
     return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
@@ -289,5 +317,5 @@ FUNCTIONS: dict[Any, Any] = {
     np.argpartition: argpartition, np.sort_complex: sort_complex, np.lexsort: lexsort, np.searchsorted: searchsorted,
     np.digitize: digitize, np.nonzero: nonzero, np.flatnonzero: flatnonzero, np.argwhere: argwhere,
     np.bincount: bincount, np.diagonal: diagonal, np.trace: trace, np.linalg.diagonal: linalg_diagonal,
-    np.linalg.trace: linalg_trace,
+    np.linalg.trace: linalg_trace, np.unravel_index: unravel_index, np.ravel_multi_index: ravel_multi_index,
 }  # fmt: skip

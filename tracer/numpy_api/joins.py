@@ -254,6 +254,8 @@ def unstack(x, /, *, axis=0):
 def tile(A, reps):
     x = array(A)
     counts: list[Size] = [to_size(r) for r in (reps if isinstance(reps, list | tuple) or np.ndim(reps) else (reps,))]
+    if any(facts().less(c, 0) for c in counts):
+        raise ValueError("negative dimensions are not allowed")
     rank = max(rank_of(x), len(counts))
     shape = (1,) * (rank - rank_of(x)) + sizes(x)
     counts = [1] * (rank - len(counts)) + counts

@@ -219,7 +219,8 @@ def _triangular(m: Any, k: Any, lower: bool) -> Any:
     if rank_of(x) < 1:
         raise ValueError("the input must have at least one axis")
     zero = constant(np.zeros((), dtype_of(x)))
-    mask = triangle(*sizes(x)[-2:], operator.index(k) - (not lower))
+    rows, columns = sizes(x)[-2:]
+    mask = triangle(rows, columns, operator.index(k) - (not lower))
     return emit("where", mask, x, zero) if lower else emit("where", mask, zero, x)
 
 
@@ -247,7 +248,8 @@ def vander(x, N=None, increasing=False):
 
 FUNCTIONS: dict[Any, Any] = {
     np.dot: dot, np.vdot: vdot, np.inner: inner, np.outer: outer, np.linalg.outer: outer, np.tensordot: tensordot,
-    np.linalg.tensordot: lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes), np.linalg.matmul: lambda x1, x2, /: matmul(x1, x2),
+    np.linalg.tensordot: lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes),
+    np.linalg.matmul: lambda x1, x2, /: matmul(x1, x2),
     np.linalg.vecdot: vecdot, np.kron: kron, np.cross: cross, np.linalg.cross: linalg_cross, np.diag: diag,
     np.diagflat: diagflat, np.tril: tril, np.triu: triu, np.vander: vander,
 }  # fmt: skip

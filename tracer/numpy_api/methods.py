@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..context import context
 from ..errors import DtypeError, layout
 from ..tensor import Tensor
 from ..values import dtype_of, emit, rank_of, sizes
@@ -57,7 +58,9 @@ def _fill(x: Tensor, value: Any) -> None:
 
 
 def _item(x: Tensor, *args: Any) -> Any:
-    """One element as a Python number; it stays recorded."""
+    """One element as a Python number; it stays recorded where anything records."""
+    if context.trace is None and not context.recorders:
+        return x.numpy().item(*args)
     if args:
         key = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
         x = shapes.ravel(x)[key[0]] if len(key) == 1 else x[key]
@@ -70,6 +73,8 @@ def _item(x: Tensor, *args: Any) -> Any:
 
 
 def _tolist(x: Tensor) -> Any:
+    if context.trace is None and not context.recorders:
+        return x.numpy().tolist()
     if not rank_of(x):
         return _item(x)
     return [_tolist(x[i]) for i in range(force(sizes(x)[0]))]
@@ -118,7 +123,8 @@ METHODS: dict[str, Handler] = {
     "ravel": shapes.ravel, "flatten": _flatten, "squeeze": shapes.squeeze, "repeat": joins.repeat, "take": gathers.take,
     "put": writes.put, "choose": _choose, "compress": _compress, "trace": gathers.trace, "diagonal": gathers.diagonal,
     "nonzero": gathers.nonzero, "argsort": gathers.argsort, "sort": _sort, "partition": _partition,
-    "argpartition": gathers.argpartition, "searchsorted": gathers.searchsorted, "clip": _clip, "round": selection.round_,
+    "argpartition": gathers.argpartition, "searchsorted": gathers.searchsorted, "clip": _clip,
+    "round": selection.round_,
     "dot": _dot, "conj": selection.real, "conjugate": selection.real, "astype": _astype, "copy": _copy, "fill": _fill,
     "item": _item, "tolist": _tolist, "tobytes": _tobytes, "byteswap": _byteswap,
     "resize": _refused("resize", "Use np.resize, which returns a new array."),

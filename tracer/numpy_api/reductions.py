@@ -299,6 +299,10 @@ def nancumsum(a, axis=None, dtype=None, out=None):
     return cumsum(_numbers(a, 0)[0], axis, dtype, out)
 
 
+def nancumprod(a, axis=None, dtype=None, out=None):
+    return cumprod(_numbers(a, 1)[0], axis, dtype, out)
+
+
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     x, numbers = _numbers(a, 0)
     return mean(x, axis, dtype, out, keepdims, where=_among(numbers, where))
@@ -343,7 +347,8 @@ FUNCTIONS: dict[Any, Handler] = {
     np.any: any_, np.all: all_, np.argmax: argmax, np.argmin: argmin, np.count_nonzero: count_nonzero, np.ptp: ptp,
     np.cumsum: cumsum, np.cumprod: cumprod, np.cumulative_sum: cumulative_sum, np.cumulative_prod: cumulative_prod,
     np.mean: mean, np.var: var, np.std: std, np.average: average,
-    np.nansum: nansum, np.nanprod: nanprod, np.nancumsum: nancumsum, np.nanmean: nanmean, np.nanvar: nanvar,
+    np.nansum: nansum, np.nanprod: nanprod, np.nancumsum: nancumsum, np.nancumprod: nancumprod,
+    np.nanmean: nanmean, np.nanvar: nanvar,
     np.nanstd: nanstd, np.nanmax: _nan_extreme(max_, -np.inf), np.nanmin: _nan_extreme(min_, np.inf),
     np.nanargmax: nan_position("nanargmax", -np.inf), np.nanargmin: nan_position("nanargmin", np.inf),
 }  # fmt: skip

@@ -142,6 +142,15 @@ def iscomplex(x):
     return broadcast_to(constant(np.False_), sizes(array(x)))
 
 
+def real_if_close(a, tol=100):
+    return array(a)
+
+
+def astype(x, dtype, /, *, copy=True, device=None):
+    y = cast(array(x), dtype)
+    return emit("copy", y) if copy and y is x else y
+
+
 def isposinf(x, out=None):
     return deliver(emit("equal", array(x), np.inf), out)
 
@@ -170,7 +179,7 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 def array_equal(a1, a2, equal_nan=False):
     x, y = array(a1), array(a2)
-    if rank_of(x) != rank_of(y) or not all([is_exactly(p, q) for p, q in zip(sizes(x), sizes(y), strict=True)]):
+    if rank_of(x) != rank_of(y) or not all(is_exactly(p, q) for p, q in zip(sizes(x), sizes(y), strict=True)):
         return False
     same = emit("equal", x, y)
     if equal_nan and dtype_of(x).kind == "f" and dtype_of(y).kind == "f":
@@ -242,8 +251,9 @@ def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
 FUNCTIONS: dict[Any, Any] = {
     np.clip: clip, np.where: where, np.select: select, np.round: round_, np.around: round_, np.fix: fix, np.sinc: sinc,
     np.nan_to_num: nan_to_num, np.real: real, np.imag: imag, np.angle: angle, np.isreal: isreal,
-    np.iscomplex: iscomplex,
-    np.isposinf: isposinf, np.isneginf: isneginf, np.isclose: isclose, np.allclose: allclose, np.unwrap: unwrap,
+    np.iscomplex: iscomplex, np.real_if_close: real_if_close, np.astype: astype, np.isposinf: isposinf,
+    np.isneginf: isneginf,
+    np.isclose: isclose, np.allclose: allclose, np.unwrap: unwrap,
     np.array_equal: array_equal, np.array_equiv: array_equiv, np.iscomplexobj: lambda x: False,
     np.isrealobj: lambda x: True, np.result_type: result_type, np.common_type: common_type, np.can_cast: can_cast,
     np.min_scalar_type: min_scalar_type, np.shares_memory: _share, np.may_share_memory: _share,

@@ -10,8 +10,22 @@ import numpy as np
 from ..dims import Dim, floordiv
 from ..errors import ShapeError
 from ..types import Shape, broadcast
-from ..values import dtype_of, emit, facts, number, rank_of, sizes, to_size
-from .common import array, axes_of, axis_of, constant, cut, flat, given, is_exactly, permute, product, unsupported
+from ..values import as_tensor, dtype_of, emit, facts, number, rank_of, sizes, to_size
+from .common import (
+    array,
+    axes_of,
+    axis_of,
+    constant,
+    cut,
+    flat,
+    force,
+    given,
+    is_exactly,
+    permute,
+    product,
+    stack_nested,
+    unsupported,
+)
 from .common import (
     broadcast_to as stretch_to,
 )
@@ -23,6 +37,14 @@ def shape_of(shape: Any) -> tuple[Size, ...]:
     """A shape argument, an integer or a sequence of them, as sizes."""
     parts = shape if isinstance(shape, list | tuple) else shape.tolist() if isinstance(shape, np.ndarray) else (shape,)
     return tuple(to_size(p) for p in (parts if isinstance(parts, list | tuple) else (parts,)))
+
+
+def lengths_of(shape: Any) -> tuple[Size, ...]:
+    """A shape argument whose sizes can't be negative. Raises ValueError as NumPy does."""
+    lengths = shape_of(shape)
+    if any(facts().less(s, 0) for s in lengths):
+        raise ValueError("negative dimensions are not allowed")
+    return lengths
 
 
 def solve_shape(shape: Any, old: Shape) -> tuple[Size, ...]:
@@ -175,7 +197,7 @@ def _each(items: tuple[Any, ...], change: Any) -> Any:
 
 
 def broadcast_to(array, shape, subok=False):
-    return emit("broadcast_to", array, shape=shape_of(shape))
+    return emit("broadcast_to", array, shape=lengths_of(shape))
 
 
 def broadcast_arrays(*args, subok=False):
@@ -259,13 +281,41 @@ def _rolled(x: Any, move: Size, axis: int) -> Any:
 
 def resize(a, new_shape):
     x = flat(array(a))
-    shape = shape_of(new_shape)
+    shape = lengths_of(new_shape)
     total, old = product(shape), sizes(x)[0]
     if facts().sign(old) == 0 or facts().sign(total) == 0:
         return stretch_to(constant(np.zeros((), dtype_of(x))), shape)
     repeats = floordiv(total + old - 1, old)
     many = emit("reshape", stretch_to(emit("expand_dims", x, axes=(0,)), (repeats, old)), shape=(repeats * old,))
     return emit("reshape", cut(many, 0, 0, total), shape=shape)
+
+
+def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+    x = array(arr)
+    axis = axis_of(axis, rank_of(x))
+    rows = permute(x, (*(i for i in range(rank_of(x)) if i != axis), axis))
+    outer = tuple(map(force, sizes(rows)[:-1]))
+    if 0 in outer:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    results = [array(func1d(as_tensor(rows)[place], *args, **kwargs)) for place in np.ndindex(outer)]
+    shape = sizes(results[0])
+    y = stack_nested(results)
+    y = emit("reshape", y, shape=(*outer, *shape))
+    depth = len(outer)
+    return permute(y, (*range(axis), *range(depth, depth + len(shape)), *range(axis, depth)))
+
+
+def apply_over_axes(func, a, axes):
+    x = array(a)
+    for axis in axes if isinstance(axes, list | tuple) else (axes,):
+        axis = axis_of(axis, rank_of(x))
+        y = func(x, axis)
+        if rank_of(y) == rank_of(x) - 1:
+            y = emit("expand_dims", y, axes=(axis,))
+        if rank_of(y) != rank_of(x):
+            raise ValueError("function is not returning an array of the correct shape")
+        x = y
+    return x
 
 
 def shape(a):
@@ -291,5 +341,6 @@ FUNCTIONS: dict[Any, Any] = {
     np.squeeze: squeeze, np.expand_dims: expand_dims, np.atleast_1d: atleast_1d, np.atleast_2d: atleast_2d,
     np.atleast_3d: atleast_3d, np.broadcast_to: broadcast_to, np.broadcast_arrays: broadcast_arrays,
     np.broadcast_shapes: broadcast_shapes, np.flip: flip, np.flipud: flipud, np.fliplr: fliplr, np.rot90: rot90,
-    np.roll: roll, np.resize: resize, np.shape: shape, np.ndim: ndim, np.size: size,
+    np.roll: roll, np.resize: resize, np.apply_along_axis: apply_along_axis,
+    np.apply_over_axes: apply_over_axes, np.shape: shape, np.ndim: ndim, np.size: size,
 }  # fmt: skip

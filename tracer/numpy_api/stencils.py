@@ -112,8 +112,8 @@ def _spacing(h: Any, length: Size) -> Any:
 def _slope(x: Any, axis: int, h: Any, edge_order: int) -> Any:
     n, rank = sizes(x)[axis], rank_of(x)
     if facts().less(n, edge_order + 1):
-        text = "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required."
-        raise ValueError(text)
+        text = "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are"
+        raise ValueError(f"{text} required.")
     even = rank_of(h) == 0
 
     def step(start: Size, size: Size) -> Any:

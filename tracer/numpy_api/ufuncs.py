@@ -55,6 +55,9 @@ def _at(ufunc: np.ufunc, target: Any, key: Any, value: Any) -> None:
 
 
 def _called(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if not kwargs and len(inputs) == ufunc.nin:
+        found = _compute(ufunc, [operand(i) for i in inputs])
+        return tuple(map(strong, found)) if isinstance(found, tuple) else strong(found)
     name = ufunc.__name__
     out = kwargs.pop("out", inputs[ufunc.nin :])
     out = out if isinstance(out, tuple) else (out,)
@@ -177,7 +180,8 @@ UFUNCS: dict[str, Handler] = {
     "degrees": lambda x: emit("rad2deg", x), "radians": lambda x: emit("deg2rad", x),
     "conjugate": lambda x: emit("positive", x),
     # of scipy.special
-    "expit": lambda x: emit("sigmoid", x), "log_expit": lambda x: emit("negative", emit("logaddexp", 0.0, emit("negative", x))),
+    "expit": lambda x: emit("sigmoid", x),
+    "log_expit": lambda x: emit("negative", emit("logaddexp", 0.0, emit("negative", x))),
     "logit": lambda x: emit("subtract", emit("log", x), emit("log1p", emit("negative", x))),
     "xlogy": _xlog("log"), "xlog1py": _xlog("log1p"), "entr": _entr, "rel_entr": _rel_entr,
 }  # fmt: skip

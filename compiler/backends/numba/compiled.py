@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -13,15 +14,9 @@ from ...kernel import Program
 from ...lower import lower
 from ...plan import program_of
 from ..interpreter import Interpreted
-from .source import source_of
+from .source import Source, source_of
 
-HEAD = """import math
-
-import numpy as np
-from numba import njit
-from numtape.compiler.backends.numba.helpers import *  # select, add, two_sum, u (np.uint64), f32 (np.float32) ...
-
-"""
+OPTIONS = {"error_model": "numpy", "nogil": True, "boundscheck": False}
 
 
 def compile_numba(graph: Graph) -> Any:
@@ -45,55 +40,74 @@ class Compiled:
 
     def __init__(self, graph: Graph) -> None:
         began = perf_counter()
-        program = program_of(graph)
         self.graph = graph
-        self.source = HEAD + source_of(program)
-        self.program = program
-        self.dispatcher = compile_source(program, self.source)
-        self._outputs = [_wrapper(o.dtype, o.rank, o.weak) for o in program.outputs]
-        self._inputs = [None if i.rank else _caster(i.dtype, i.weak) for i in program.inputs]
+        self.program = program_of(graph)
+        source = source_of(self.program)
+        self.source = str(source)
+        self._scope = compile_source(self.program, source)
+        self._entry = self._scope[f"{self.program.name}_call"]
+        self._outputs = [None if o.rank or o.weak else o.dtype.type for o in self.program.outputs]
+        self._inputs = [None if i.rank else _caster(i.dtype, i.weak) for i in self.program.inputs]
         self.compile_seconds = perf_counter() - began
 
     @property
     def kernels(self) -> str:
+        """The kernels in kernel form, printed."""
         return str(self.program)
 
     def run(self, inputs: list[Any]) -> tuple[int, list[Any]]:
-        """Call it: (status, outputs). Outputs mean nothing unless the status is 0."""
+        """Call it: (status, outputs). There are no outputs unless the status is 0."""
         given = [x if cast is None else cast(x) for x, cast in zip(inputs, self._inputs, strict=True)]
-        status, *outputs = self.dispatcher(*given)
+        status, *outputs = self._entry(*given)
         if status:
             return status, []
         return 0, [value if wrap is None else wrap(value) for value, wrap in zip(outputs, self._outputs, strict=True)]
 
+    @cached_property
+    def dispatcher(self) -> Any:
+        """The function ``(*inputs) -> (status, *outputs)`` for other code that numba compiles."""
+        import numba
+
+        entry = numba.njit(_signature(self.program, ()), **OPTIONS, no_cfunc_wrapper=True)
+        return entry(self._entry)
+
 
 def _caster(dtype: np.dtype[Any], weak: bool) -> Any:
     """What makes a 0-d input a scalar of the type that was compiled for."""
-    if weak:
-        return {"f": float, "b": bool}.get(dtype.kind, int)
-    return dtype.type
+    return {"f": float, "b": bool}.get(dtype.kind, int) if weak else dtype.type
 
 
-def _wrapper(dtype: np.dtype[Any], rank: int, weak: bool) -> Any:
-    if rank or weak:
-        return None
-    return dtype.type
+def _signature(program: Program, brought: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The numba types of a program's inputs and of arrays for its results."""
+    from numba import from_dtype, types
+
+    ranks = [(item.dtype, item.rank) for item in program.inputs] + [(b.dtype, len(b.shape)) for b in brought]
+    return tuple(types.Array(from_dtype(dtype), rank, "C") if rank else from_dtype(dtype) for dtype, rank in ranks)
 
 
-def compile_source(program: Program, source: str) -> Any:
-    """Compile generated source for the types of the program's inputs."""
+def compile_source(program: Program, source: Source) -> dict[str, Any]:
+    """Compile the kernel for the types of its inputs; returns the names that the source defines."""
     import numba
-    from numba import types
 
     from .helpers import namespace
 
     scope = dict(namespace())
+    _bring_constants(program, scope)
+    for text in source.inner:
+        exec(compile(text, f"<numtape {program.name}>", "exec"), scope)  # noqa: S102 - our own text
+        name = text[4 : text.index("(")]
+        scope[name] = numba.njit(scope[name], **OPTIONS)
+    exec(compile(f"{source.kernel}\n\n{source.entry}", f"<numtape {program.name}>", "exec"), scope)  # noqa: S102
+    compiler = numba.njit(_signature(program, source.brought), **OPTIONS, no_cfunc_wrapper=True)
+    scope[program.name] = compiler(scope[program.name])
+    return scope
+
+
+def _bring_constants(program: Program, scope: dict[str, Any]) -> None:
     for name, value in program.constants:
         scope[name] = value.array()
-    exec(compile(source.removeprefix(HEAD), f"<numtape {program.name}>", "exec"), scope)
-    signature = []
-    for item in program.inputs:
-        scalar = numba.from_dtype(item.dtype)
-        signature.append(types.Array(scalar, item.rank, "C") if item.rank else scalar)
-    compiler = numba.njit(tuple(signature), error_model="numpy", nogil=True, boundscheck=False, no_cfunc_wrapper=True)
-    return compiler(scope[program.name])
+    for item in program.body:
+        for call in getattr(item, "body", ()):
+            for _, value in getattr(call, "params", ()):
+                if isinstance(value, Program):
+                    _bring_constants(value, scope)

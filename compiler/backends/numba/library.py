@@ -53,29 +53,16 @@ def _matmul(writer: Writer, call: Call) -> None:
 
 
 def _sort(writer: Writer, call: Call) -> None:
-    source, out, rank = call.args[0], call.outs[0], call.param("rank")
-    length = bare(writer.size(call.param("length")))
-    if call.name == "sort":
-        if rank == 1:
-            writer.line(f"{out}[:] = np.sort({source})")
-            return
-        lines = [f"{out}_rows[{out}_row] = np.sort({out}_source[{out}_row])"]
-    else:
-        if rank == 1:
-            writer.line(f"{out}[:] = np.argsort({source}, kind=\"mergesort\")")
-            return
-        lines = [f"{out}_rows[{out}_row] = np.argsort({out}_source[{out}_row], kind=\"mergesort\")"]
-    shape = f"({bare(writer.size(call.param('rows')))}, {length})"
-    writer.line(f"{out}_source, {out}_rows = {source}.reshape({shape}), {out}.reshape({shape})")
-    writer.line(f"for {out}_row in range({bare(writer.size(call.param('rows')))}):")
-    _indent(writer, lines)
+    rows, length = (bare(writer.size(call.param(name))) for name in ("rows", "length"))
+    views = [a if call.param("rank") == 2 else f"{a}.reshape(({rows}, {length}))" for a in (call.args[0], call.outs[0])]
+    writer.line(f"{call.name}_rows({', '.join(views)})")
 
 
 def _map(writer: Writer, call: Call) -> None:
-    from .source import Writer as New
+    from .source import inner_source
 
     program = call.param("program")
-    writer.inner.append(New(program, writer.inner).text())
+    writer.inner.append(inner_source(program, writer.inner))
     turn, result = f"{call.outs[0]}_turn", f"{call.outs[0]}_results"
     args = [f"{a}[{turn}]" if m else a for a, m in zip(call.args, call.param("mapped"), strict=True)]
     writer.line(f"for {turn} in range({bare(writer.size(call.param('turns')))}):")

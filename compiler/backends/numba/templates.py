@@ -22,7 +22,7 @@ CASTS = {
 
 # {t} is the cast to the dtype, or nothing where numba keeps that anyway; {c} is the cast always
 FLOATS = {
-    "neg": "-{0}", "abs": "abs({0})", "floor": "np.floor({0})", "ceil": "np.ceil({0})", "rint": "np.rint({0})",
+    "neg": "(-{0})", "abs": "abs({0})", "floor": "np.floor({0})", "ceil": "np.ceil({0})", "rint": "np.rint({0})",
     "trunc": "np.trunc({0})", "isnan": "math.isnan({0})", "not_": "({0} == 0)",
     "add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0} * {1})", "div": "({0} / {1})",
     "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})", "copysign": "math.copysign({0}, {1})",
@@ -38,7 +38,7 @@ FLOATS = {
 }  # fmt: skip
 
 INTEGERS = {
-    "neg": "{t}(-{0})", "abs": "{t}(abs({0}))", "bit_not": "{t}(~{0})", "not_": "({0} == 0)", "isnan": "False",
+    "neg": "{c}(-{0})", "abs": "{t}(abs({0}))", "bit_not": "{t}(~{0})", "not_": "({0} == 0)", "isnan": "False",
     "floor": "{0}", "ceil": "{0}", "rint": "{0}", "trunc": "{0}",
     "add": "{t}({0} + {1})", "sub": "{t}({0} - {1})", "mul": "{t}({0} * {1})",
     "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})",
@@ -117,3 +117,7 @@ def bare(text: str) -> str:
             return text
     inner = text[1:-1]
     return text if " if " in inner and inner.startswith("(") else inner
+
+
+def dtype_name(dtype: Dtype) -> str:
+    return f"np.{dtype.name if dtype.kind != 'b' else 'bool_'}"
