@@ -108,4 +108,5 @@ def shadow(captures: Any, value: Any, path: Path) -> Any:
             )
             if special and isinstance(item, types.FunctionType) and is_users(item) and name not in body:
                 body[name] = captures.copy(item, (*path, ("attr", "__class__"), ("attr", name)))
-    return object.__new__(type(cls)(cls.__name__, (cls,), body))
+    made: Any = type(cls)(cls.__name__, (cls,), body)
+    return object.__new__(made)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .context import Place, context, place
+from .context import Place, context, loc_of, place
 from .dims import Dim
-from .errors import DtypeError, layout
+from .errors import DtypeError, ShapeError, layout
 from .graph import BINDING
 from .op import Op
 from .ops import OPS
@@ -175,7 +175,10 @@ def apply(row: Op, values: tuple[Value, ...], params: Mapping[str, Any], where: 
         values = tuple([trace.follow(v) for v in values])
         types = tuple([v.type for v in values])
         # the type rule comes first: its guards stand before the node that relies on them
-        inferred = row.infer(trace, types, params)
+        try:
+            inferred = row.infer(trace, types, params)
+        except ShapeError as error:
+            raise _located(error, row, values, where) from None
         result = row.reference(*arrays, **{k: concrete(v) for k, v in params.items()})
         if row.name in BINDING:
             trace.bind(params["count"], len(result[0]) if isinstance(result, tuple) else int(result))
@@ -186,6 +189,13 @@ def apply(row: Op, values: tuple[Value, ...], params: Mapping[str, Any], where: 
     for recorder in context.recorders:
         recorder.record(row, values, params, outs, where)
     return outs if type(result) is tuple else outs[0]
+
+
+def _located(error: ShapeError, row: Op, values: tuple[Value, ...], where: Place) -> ShapeError:
+    """A shape error of a type rule with the operands as they are in this run, and the user's line."""
+    shapes = [", ".join(str(number(s)) for s in v.sizes) for v in values]
+    operands = " and ".join(f"{SHORT[v.dtype.name]}[{shape}]" for v, shape in zip(values, shapes, strict=True))
+    return ShapeError(layout(f"{row.name}: {error} (operands {operands})", str(loc_of(where))), op=row.name)
 
 
 _WEAK_OPS = {"size", "weaken", "integer"}
