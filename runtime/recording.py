@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..tracer.capture import Captures, instrument
+from ..tracer.context import is_inside
 from ..tracer.dims import atom
-from ..tracer.errors import CaptureError, layout
-from ..tracer.graph import Graph
+from ..tracer.errors import CaptureError, NumtapeError, add_line, layout
+from ..tracer.graph import Graph, Loc
 from ..tracer.record import Trace, recording
 from ..tracer.scalar import Scalar
 from ..tracer.tensor import Tensor
@@ -143,6 +144,9 @@ def record(
         body = instrument(function, captures) if run is None else run
         try:
             result = body(*own_args, **own_kwargs)
+        except NumtapeError as error:
+            add_line(error, _line_of(error))
+            raise
         finally:
             captures.finish()
         _refuse_mutation(tree, handles, (own_args, own_kwargs))
@@ -176,6 +180,16 @@ def record(
         graph, tuple(sources), tuple(specs), tuple(names), tree, out_tree, tuple(kept), tuple(effects), captures,
         tuple(capture_specs), tuple(aliases) if writes else None, time.perf_counter() - started, tuple(trace.made),
     )  # fmt: skip
+
+
+def _line_of(error: BaseException) -> str:
+    """The innermost line of the user's code that an error passed through."""
+    found, step = "", error.__traceback__
+    while step is not None:
+        if not is_inside(step.tb_frame.f_code.co_filename):
+            found = str(Loc(step.tb_frame.f_code.co_filename, step.tb_lineno))
+        step = step.tb_next
+    return found
 
 
 def content(leaf: Any) -> Any:

@@ -63,6 +63,14 @@ class RetraceWarning(UserWarning):
     """A function was traced again at a cost worth knowing about."""
 
 
+def add_line(error: NumtapeError, where: str) -> None:
+    """Put the user's line into a message that does not name one."""
+    first, _, rest = error.message.partition("\n")
+    if where and where not in error.message:
+        error.message = f"{first.removesuffix('.')} ({where})." + (f"\n{rest}" if rest else "")
+        error.args = (error.message,)
+
+
 def layout(what: str, where: str = "", expected: str = "", got: str = "", fix: str = "") -> str:
     """Lay out a message: what happened (where), expected against got, what to do.
 
