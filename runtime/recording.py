@@ -149,6 +149,7 @@ def record(
             raise
         finally:
             captures.finish()
+        trace.refuse_caught_error()
         _refuse_mutation(tree, handles, (own_args, own_kwargs))
         out_leaves, out_tree = flatten(result)
         values: list[Value] = []

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .assume import SizeFacts
 from .context import Place, context, loc_of, place, user_loc
 from .dims import Dim, atom, names
-from .errors import CaptureError, TraceError, layout
+from .errors import CaptureError, NumtapeError, TraceError, layout
 from .graph import NOWHERE, Const, Graph, Guard, Loc, Node, live_nodes, substitute_sizes
 from .op import Op
 from .ops import OPS
 from .types import FLOAT64, INT64, ArrayType
 from .values import Value, apply
+
+_E = TypeVar("_E", bound=BaseException)
 
 
 class Trace(SizeFacts):
@@ -34,8 +36,9 @@ class Trace(SizeFacts):
         self.input_names: list[str] = []
         self._memo: dict[tuple[Any, ...], int] = {}
         self.finished = False
+        self.failure: tuple[BaseException, Loc] | None = None
+        self.stands: dict[int, Any] = {}  # Variable -> the argument that is the same object
         self.variables: dict[int, tuple[Any, Value]] = {}
-        self.variable_inputs: dict[int, int] = {}
         self.assigned: dict[int, Any] = {}
         self.made: list[Any] = []
         self.captures: Any = None
@@ -101,15 +104,16 @@ class Trace(SizeFacts):
 
     def variable_value(self, variable: Any) -> Value:
         """The content of a Variable at this point of the run."""
+        variable = self.stands.get(id(variable), variable)
         found = self.variables.get(id(variable))
         if found is None:
             label = variable.name or "variable"
             found = self.variables[id(variable)] = (variable, self.input(label, variable._value.array))
-            self.variable_inputs[id(variable)] = self.inputs.index(found[1].index)
         return found[1]
 
     def assign(self, variable: Any, value: Value) -> None:
         """Note an assignment; it is carried out after the last guard has passed. No derivative passes through it."""
+        variable = self.stands.get(id(variable), variable)
         self.variable_value(variable)
         row = OPS["stop_gradient"]
         if value.dtype.kind == "f":
@@ -198,6 +202,30 @@ class Trace(SizeFacts):
             why = "Python branched on this value"
             self.guards.append(Guard(index, "is", outcome, len(self.nodes), user_loc(), why))
         return outcome
+
+    # -- errors --------------------------------------------------------------------------------------------------
+
+    def noted(self, error: _E) -> _E:
+        """The error, which is about to leave an operation: the body must not go on as if nothing had happened.
+
+        NumPy's TypeErrors are about dtypes and kinds, which the signature fixes: they come back at each call.
+        """
+        fixed = isinstance(error, TypeError | AttributeError) and not isinstance(error, NumtapeError)
+        if self.failure is None and not fixed:
+            self.failure = (error, user_loc())
+        return error
+
+    def refuse_caught_error(self) -> None:
+        """Raise TraceError if the body has caught an error: whether it comes depends on sizes and values."""
+        if self.failure is None:
+            return
+        error, where = self.failure
+        text = f"the function caught an error while it was recorded: {type(error).__name__}"
+        fix = (
+            "Other sizes or values would not raise it, and compiled code can't catch it again. Ask for the condition\n"
+            "itself, e.g. `if a.shape == b.shape:`. The error was: " + str(error).partition("\n")[0]
+        )
+        raise TraceError(layout(text, str(where), fix=fix))
 
     # -- the result ----------------------------------------------------------------------------------------------
 

@@ -132,13 +132,13 @@ class Scalar:
             return float(self.present)
         where = str(trace.loc())
         fix = "Stay with NumPy functions or Python operators on it; float(x) works where it stands in your own code."
-        raise TraceError(layout("library code asks for the number behind a traced float", where, fix=fix))
+        raise trace.noted(TraceError(layout("library code asks for the number behind a traced float", where, fix=fix)))
 
     def __complex__(self) -> complex:
         return complex(self.__float__())
 
     def __hash__(self) -> int:
-        return hash(self.present) if self.kind is float else hash(self.__index__())
+        return hash(self.present if context.trace is None else as_key(self))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.array(self.__float__() if self.kind is float else self.__index__(), dtype=dtype)
@@ -154,10 +154,16 @@ class Scalar:
         return call_function(function, args, kwargs)
 
     def __repr__(self) -> str:
-        return str(self.present)
+        return repr(self._shown())
 
     def __format__(self, spec: str) -> str:
-        return format(self.present, spec)
+        return format(self._shown(), spec)
+
+    def _shown(self) -> Any:
+        """What is printed: an integer by value, since text of it may become a key, as in ``params[f"w{k}"]``."""
+        if context.trace is None or self.kind is float:
+            return self.present
+        return bool(self) if self.kind is bool else self.__index__()
 
     # -- the parts of Python's number types that code asks for ----------------------------------------------------
 
@@ -205,6 +211,11 @@ class Scalar:
     def __ceil__(self) -> Any:
         return self if self.kind is int else as_int(_emit("ceil", self))
 
+    def __invert__(self) -> Any:
+        if self.kind is float:
+            raise TypeError("bad operand type for unary ~: 'float'")
+        return -self - 1
+
     def __neg__(self) -> Any:
         return as_user_size(-self._symbol) if self._symbol is not None else _emit("negative", self)
 
@@ -228,6 +239,16 @@ class Scalar:
 def as_user_size(size: int | Dim) -> Any:
     """A size as the user meets it: an int, or a runtime scalar."""
     return size if isinstance(size, int) else Scalar(size=size)
+
+
+def as_key(item: Any) -> Any:
+    """The number behind a key of a dict or set: guarded, and refused for a float, whose value can't be."""
+    if item.dtype.kind != "f":
+        return bool(item) if item.dtype.kind == "b" else operator.index(item)
+    trace = context.trace
+    assert trace is not None
+    fix = "Compare it with the keys instead (if x == key: ...), or pass it as a static argument."
+    raise trace.noted(TraceError(layout("a traced float is looked up in a dict or set", str(trace.loc()), fix=fix)))
 
 
 def as_int(scalar: Any) -> Any:

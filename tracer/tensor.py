@@ -18,8 +18,8 @@ from .errors import TraceError, layout
 from .op import Op
 from .operators import install_operators
 from .ops import OPS
-from .scalar import Scalar, as_user_size
-from .values import Value, apply, emit, lift
+from .scalar import Scalar, as_key, as_user_size
+from .values import Value, apply, attempt, emit, lift
 
 Chain = tuple[tuple[str, dict[str, Any]], ...]
 
@@ -82,7 +82,7 @@ class Tensor:
     def __getitem__(self, key: Any) -> Any:
         from .indexing import getitem
 
-        return getitem(self, key)
+        return attempt(getitem, self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         from .indexing import getitem, setitem
@@ -93,14 +93,10 @@ class Tensor:
             view = getitem(self, key)
             if isinstance(view, Tensor) and view._root is root and view._chain == value._chain:
                 return
-        if (
-            self.ndim == 0
-            and self._root is None
-            and not isinstance(self._read().array, np.ndarray)
-            and key not in ((), ...)
-        ):
+        immutable = self.ndim == 0 and self._root is None and not isinstance(self._read().array, np.ndarray)
+        if immutable and key not in ((), ...):
             raise TypeError(f"'{self.dtype}' scalar does not support item assignment")
-        setitem(self, key, value)
+        attempt(setitem, self, key, value)
 
     # -- what it is ----------------------------------------------------------------------------------------------
 
@@ -149,10 +145,10 @@ class Tensor:
 
     @property
     def flat(self) -> Any:
-        raise TraceError(layout("Tensor.flat is not recorded", fix="Use x.ravel()[...] instead."))
+        raise _unrecorded("Tensor.flat", "Use x.ravel()[...] instead.")
 
     def view(self, *args: Any) -> Any:
-        raise TraceError(layout("Tensor.view is not recorded", fix="Use x.astype(...) or x.reshape(...) instead."))
+        raise _unrecorded("Tensor.view", "Use x.astype(...) or x.reshape(...) instead.")
 
     def __len__(self) -> int:
         sizes = self._read().sizes
@@ -173,7 +169,7 @@ class Tensor:
         method = METHODS.get(name)
         if method is None:
             raise AttributeError(f"Tensor has no attribute {name!r}")
-        return lambda *args, **kwargs: method(self, *args, **kwargs)
+        return lambda *args, **kwargs: attempt(method, self, *args, **kwargs)
 
     # -- leaving the graph ---------------------------------------------------------------------------------------
 
@@ -191,9 +187,8 @@ class Tensor:
                 "Stay with NumPy functions on the traced value, or move this line out of the recorded function.\n"
                 "(float(x), int(x), math.sin(x) … work where they stand in your own code.)"
             )
-            raise TraceError(
-                layout(f"{what} of a traced value would cut it out of the graph", str(trace.loc()), fix=fix)
-            )
+            text = f"{what} of a traced value would cut it out of the graph"
+            raise trace.noted(TraceError(layout(text, str(trace.loc()), fix=fix)))
         for recorder in context.recorders:
             note = getattr(recorder, "note_cut", None)
             if note is not None:
@@ -201,8 +196,7 @@ class Tensor:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         self._refuse("np.asarray")
-        array = np.array(self._read().array, dtype=dtype)
-        return array
+        return np.array(self._read().array, dtype=dtype)
 
     def __float__(self) -> float:
         self._refuse("float()")
@@ -229,7 +223,7 @@ class Tensor:
     def __bool__(self) -> bool:
         value = self._read()
         if value.array.size != 1:
-            return bool(value.array)  # NumPy's own error
+            return attempt(bool, value.array)  # type: ignore[no-any-return]  # NumPy's own error
         trace = context.trace
         if trace is not None and trace.follows(value):
             return trace.truth(self if value.dtype.kind == "b" else emit("not_equal", self, 0))
@@ -244,17 +238,30 @@ class Tensor:
         return int(self._read().array)
 
     def __hash__(self) -> int:
-        return id(self)
+        trace = context.trace
+        if trace is None or not trace.follows(self._read()):
+            return id(self)
+        if self.ndim:
+            raise TypeError("unhashable type: 'numpy.ndarray'")
+        return hash(as_key(self))
 
     def __repr__(self) -> str:
         text = np.array2string(np.asarray(self._read().array), separator=", ", prefix="tensor(")
         return f"tensor({text}, dtype={self.dtype})"
 
     def __str__(self) -> str:
-        return str(self._read().array)
+        return str(self._shown())
 
     def __format__(self, spec: str) -> str:
-        return format(self._read().array, spec)
+        return format(self._shown(), spec)
+
+    def _shown(self) -> Any:
+        """What is printed: an integer by value, since text of it may become a key."""
+        value = self._read()
+        trace = context.trace
+        if value.dtype.kind in "iu" and not value.sizes and trace is not None and trace.follows(value):
+            return self.__index__()
+        return value.array
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (tensor, (self.numpy(),))
@@ -283,7 +290,7 @@ class Tensor:
                 return wrap_strong(apply(row, tuple([lift(a) for a in inputs]), _NO_PARAMS, place()))
         from .numpy_api.ufuncs import call_ufunc
 
-        return call_ufunc(ufunc, method, inputs, kwargs)
+        return attempt(call_ufunc, ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
         from .numpy_api import call_function
@@ -295,6 +302,11 @@ class Tensor:
 
 
 _NO_PARAMS: dict[str, Any] = {}
+
+
+def _unrecorded(what: str, fix: str) -> TraceError:
+    error = TraceError(layout(f"{what} is not recorded", fix=fix))
+    return error if context.trace is None else context.trace.noted(error)
 
 
 def wrap(value: Value, row: Op | None = None, args: tuple[Any, ...] = (), params: dict[str, Any] = _NO_PARAMS) -> Any:

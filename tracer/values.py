@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -172,14 +172,17 @@ def apply(row: Op, values: tuple[Value, ...], params: Mapping[str, Any], where: 
             outs = (Value(result),)
             outs[0].borrowed = row.view and values[0].borrowed
     else:
-        values = tuple([trace.follow(v) for v in values])
-        types = tuple([v.type for v in values])
-        # the type rule comes first: its guards stand before the node that relies on them
         try:
+            values = tuple([trace.follow(v) for v in values])
+            types = tuple([v.type for v in values])
+            # the type rule comes first: its guards stand before the node that relies on them
             inferred = row.infer(trace, types, params)
+            result = row.reference(*arrays, **{k: concrete(v) for k, v in params.items()})
         except ShapeError as error:
-            raise _located(error, row, values, where) from None
-        result = row.reference(*arrays, **{k: concrete(v) for k, v in params.items()})
+            raise trace.noted(_located(error, row, values, where)) from None
+        except Exception as error:
+            trace.noted(error)
+            raise
         if row.name in BINDING:
             trace.bind(params["count"], len(result[0]) if isinstance(result, tuple) else int(result))
         if isinstance(inferred, tuple):
@@ -196,6 +199,22 @@ def _located(error: ShapeError, row: Op, values: tuple[Value, ...], where: Place
     shapes = [", ".join(str(number(s)) for s in v.sizes) for v in values]
     operands = " and ".join(f"{SHORT[v.dtype.name]}[{shape}]" for v, shape in zip(values, shapes, strict=True))
     return ShapeError(layout(f"{row.name}: {error} (operands {operands})", str(loc_of(where))), op=row.name)
+
+
+def attempt(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a part of NumPy's interface; a recording hears of an error that leaves it, not of one handled inside."""
+    trace = context.trace
+    if trace is None:
+        return call(*args, **kwargs)
+    before = trace.failure
+    try:
+        result = call(*args, **kwargs)
+    except Exception as error:
+        trace.failure = before
+        trace.noted(error)
+        raise
+    trace.failure = before
+    return result
 
 
 _WEAK_OPS = {"size", "weaken", "integer"}

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..context import context
 from ..errors import TraceError, layout
-from ..values import has_traced, is_traced
+from ..values import attempt, has_traced, is_traced
 from . import (
     contraction,
     creation,
@@ -55,12 +55,13 @@ def call_function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     if handler is None:
         handler = FUNCTIONS_BY_NAME.get((_library(function), function.__name__))
     if handler is not None:
-        return handler(*args, **kwargs)
+        return attempt(handler, *args, **kwargs)
     if context.trace is None and (not context.recorders or function in _SHOWN):
         return function(*_plain(args), **_plain(kwargs))
     name = f"{function.__module__}.{function.__name__}".replace("numpy.", "np.", 1)
     fix = "Write it with other NumPy functions, or cut it out on purpose: call it on stop_gradient(x).numpy()."
-    raise TraceError(layout(f"{name} has no recorded form", fix=fix), function=name)
+    error = TraceError(layout(f"{name} has no recorded form", fix=fix), function=name)
+    raise error if context.trace is None else context.trace.noted(error)
 
 
 def _library(function: Callable[..., Any]) -> str:
