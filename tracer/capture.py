@@ -6,23 +6,40 @@ shares the code object: line numbers, recursion and side effects are the functio
 
 from __future__ import annotations
 
-import dis
 import functools
-import math
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .library import is_users
-from .objects import FrozenDict, FrozenList, holds_numbers, is_users_object, refuse_traced, shadow
-from .paths import Path, Static, content_of, describe, resolve
-from .standins import BUILTINS, MATH, ModuleStandin, NumpyStandin, RandomSource, original
-from .values import is_traced
+from . import objects
+from .codes import line_of_change
+from .containers import Handed, captured_container, is_container, leaks, settle
+from .context import context
+from .copies import Cells, Globals, copy_function
+from .library import is_users_function, is_users_name, root_package
+from .numpy_standins import standin
+from .paths import Check, Path, Reader, compile_reader, describe, is_constant, is_plain
+from .results import Body, real_value
+from .scalar import Scalar
+from .standins import active, real_class, refuse
+from .tensor import Tensor
 
-_ATOMS = (str, bytes, bool, type(None), complex, type, np.dtype, types.EllipsisType)
-_CONTAINERS = (list, tuple, dict)
+_INT64 = range(-(2**63), 2**63)
+_METHODS = (types.MethodType, types.BuiltinMethodType)
+
+
+class _IsTransform(type):
+    def __instancecheck__(cls, item: Any) -> bool:
+        return hasattr(type(item), "__numtape_transform__")
+
+
+class _Transform(metaclass=_IsTransform):
+    """What `jit` and its kin return, known by its mark: they live above the tracer."""
+
+    _function: Any
+    _key: Any
 
 
 class Captures:
@@ -31,300 +48,313 @@ class Captures:
     Parameters
     ----------
     lift : (path, value, label) -> Tensor or runtime scalar
-        Makes a hidden input of an array or a number.
+        Makes a hidden input of an array, a number or a Tensor.
     constant : (array) -> Tensor
         Makes a constant of an array that the user's code spells out.
     """
 
     def __init__(self, lift: Callable[[Path, Any, str], Any], constant: Callable[[Any], Any]) -> None:
-        self.lift = lift
+        self._lift: Callable[[Path, Any, str], Any] | None = lift
         self.constant = constant
-        self.paths: list[Path] = []
-        self.statics: list[Static] = []
-        self.stored: set[str] = set()  # attributes that the body itself writes: read as plain values
-        self._seen: set[Path] = set()
-        self._memo: dict[int, Any] = {}
-        self._globals: dict[int, Globals] = {}
-        self._inner: dict[int, Path] = {}  # functions that compiled functions wrap, and where they are found
-        self._real: dict[int, Any] = {}  # stand-in -> what it stands for
-        self._numpy = NumpyStandin(np, self)
+        self.inputs: list[Path] = []
+        self.handed: list[Handed] = []
+        self.settled: list[Check] = []  # checks of containers that the body only read, known when it has ended
+        self.home = ""  # the package of the recorded function: all of it is the user's
+        self.codes: list[types.CodeType] = []  # of the copies, to find the line of a write
+        self.counters: set[str] = set()  # attributes that the copies count up
+        self.globals: dict[tuple[int, bool], Globals] = {}
+        self.cells = Cells()
+        self._log: list[Path | Check] = []
+        self._known: dict[int, tuple[Any, Any, Path]] = {}  # id -> the object, what stands for it, where it was found
+        self._real: dict[int, tuple[Any, Any]] = {}  # id of a stand-in -> the stand-in, what it stands for
+        self._members: dict[tuple[type, str], tuple[Any, Any]] = {}
+        self._inner: dict[int, Path] = {}  # functions that transforms wrap
+        self._root: Any = None
+        self.describe = describe
 
-    # -- what a value becomes ------------------------------------------------------------------------------------
+    # -- what a value becomes --------------------------------------------------------------------------------------
 
-    def hide(self, value: Any, path: Path) -> Any:
+    def capture(self, value: Any, path: Path) -> Any:
         """What the copy sees in place of a value that stands at a path."""
+        if self._lift is None:
+            return value  # a copy that has outlived its recording
         kind = type(value)
-        if is_traced(value):
-            return self._traced(value, path)
-        if isinstance(value, np.ndarray | np.generic) or kind is int or kind is float:
-            if kind is int and not -(2**63) <= value < 2**63:
-                return self._static(path, "equal", value)
+        if kind is float or (kind is int and value in _INT64):
             return self._input(value, path)
-        if isinstance(value, _ATOMS) and not isinstance(value, type):
-            return self._static(path, "equal", value)
-        if isinstance(value, types.ModuleType):
-            return self._module(value, path)
-        if isinstance(value, types.FunctionType) and is_users(value):
-            self._static(path, "code", value.__code__)
-            return self.copy(value, path)
-        if isinstance(value, types.MethodType):
-            owner = self.hide(value.__self__, (*path, ("attr", "__self__")))
-            return types.MethodType(self.copy(value.__func__, (*path, ("attr", "__func__"))), owner)
-        if isinstance(value, functools.partial):
-            return self._partial(value, path)
-        if getattr(value, "__numtape_transform__", False):
-            self._inner[id(value._function)] = (*path, ("attr", "_function"))
-            return self._static(path, "key", value._key, value)
-        if isinstance(value, _CONTAINERS):
-            return self._container(value, path)
-        if isinstance(value, np.random.Generator | np.random.RandomState) or type(value).__module__ == "random":
-            return RandomSource(value)
-        standin = self._numpy.standin(value)
-        if standin is not value:
-            return self._static(path, "same", value, standin)
-        if is_users_object(value):
-            return self._object(value, path)
-        return self._static(path, "same", value)
-
-    def _static(self, path: Path, how: str, expected: Any, value: Any = None) -> Any:
-        if path not in self._seen and path:
-            self._seen.add(path)
-            self.statics.append(Static(path, how, expected))
-        return expected if value is None else value
-
-    def _traced(self, value: Any, path: Path) -> Any:
-        if getattr(type(value), "__numtape_variable__", False):
-            return self._static(path, "same", value)
-        if value._read().trace is not None:
+        if is_constant(value):
+            self.check(path, "like", value)
             return value
-        return self._input(value, path)
+        if isinstance(value, np.generic):
+            self._refuse_unfit(value.dtype, path)
+            return self._input(value, path)
+        known = self._known.get(id(value))
+        if known is not None and known[0] is value:
+            if known[2] != path:
+                self.check(path, "same", known[2])
+            return known[1]
+        given = self._given(value, path)
+        self.remember(value, given, path)
+        return given
+
+    def remember(self, value: Any, given: Any, path: Path) -> None:
+        """Hand out one stand-in for one object, wherever it is found again."""
+        self._known[id(value)] = (value, given, path)
+        if given is not value and not isinstance(given, Tensor):
+            self._real[id(given)] = (given, value)
+
+    def check(self, path: Path, kind: str, expected: Any) -> None:
+        """Note what must hold at a call for this recording to be valid."""
+        self._log.append(Check(path, kind, expected))
+
+    def grown(self, path: Path) -> None:
+        """Note that the body itself adds to a container, so that its size at a call says nothing."""
+        inside = (path, (*path, ("inner", "__dict__")))
+        sizes = [i for i in self._log if isinstance(i, Check) and i.path in inside and i.kind in ("len", "keys")]
+        self._log = [i for i in self._log if i not in sizes]
+
+    def lacks(self, path: Path, name: str) -> None:
+        """Note that the body asked for an attribute that is not there."""
+        self.check(path, "lacks", name)
 
     def _input(self, value: Any, path: Path) -> Any:
-        key = ("input", path)
-        if key not in self._memo:
-            label = describe(path)
-            self.paths.append(path)
-            self._memo[key] = self.lift(path, value, label)  # type: ignore[index]
-        return self._memo[key]  # type: ignore[index]
+        assert self._lift is not None
+        given = self._lift(path, value, describe(path))
+        self.inputs.append(path)
+        self._log.append(path)
+        return given
 
-    def _module(self, module: types.ModuleType, path: Path) -> Any:
-        if module is np:
-            return self._numpy
-        if module is math:
-            return MATH
-        if module.__name__.partition(".")[0] == "numpy":
-            return NumpyStandin(module, self)
-        if is_users(module):
-            return ModuleStandin(module, lambda name, found: self.hide(found, (*path, ("attr", name))))
-        return self._static(path, "same", module)
+    def _given(self, value: Any, path: Path) -> Any:
+        if isinstance(value, np.ndarray):
+            return self._array(value, path)
+        if isinstance(value, Tensor | Scalar):
+            return self._traced(value, path)
+        if isinstance(value, _Transform):
+            return self._transform(value, path)
+        if isinstance(value, types.FunctionType):
+            return self._function(value, path)
+        if isinstance(value, types.MethodType) and isinstance(value.__func__, types.FunctionType | _Transform):
+            function = self.capture(value.__func__, (*path, ("inner", "__func__")))
+            return types.MethodType(function, self.capture(value.__self__, (*path, ("self",))))
+        if isinstance(value, functools.partial):
+            return self._partial(value, path)
+        if isinstance(value, types.BuiltinMethodType) and isinstance(value.__self__, np.ndarray):
+            return getattr(self.capture(value.__self__, (*path, ("self",))), value.__name__)
+        found = standin(value)
+        if found is not value or isinstance(value, types.MethodType):
+            # a method is another object each time; one of compiled code must keep the object that it knows
+            self.check(path, "like" if isinstance(value, _METHODS) else "is", value)
+            return found
+        inner = _wrapped(value)
+        if inner:
+            return self.capture(getattr(value, inner), (*path, ("inner", inner)))
+        if isinstance(value, type):
+            self.check(path, "is", value)
+            return self.class_seen(value)
+        if is_container(value):
+            return captured_container(self, value, path)
+        if isinstance(value, types.ModuleType):
+            self.check(path, "is", value)
+            return objects.UserModule(self, value, path) if self.is_users_name(value.__name__) else value
+        if self.is_users_name(type(value).__module__):
+            given = objects.object_standin(self, value, path)
+            self.check(path, "type" if given is not value else "is", type(value) if given is not value else value)
+            return given
+        self.check(path, "is", value)
+        return value
 
-    def _partial(self, value: Any, path: Path) -> Any:
-        function = self.hide(value.func, (*path, ("attr", "func")))
-        args = [self.hide(a, (*path, ("attr", "args"), ("item", i))) for i, a in enumerate(value.args)]
-        keywords = {k: self.hide(v, (*path, ("attr", "keywords"), ("item", k))) for k, v in value.keywords.items()}
-        return functools.partial(function, *args, **keywords)
+    def _array(self, value: Any, path: Path) -> Any:
+        if type(value) is not np.ndarray and not isinstance(value, np.memmap):
+            text = f"`{describe(path)}` is a {type(value).__module__}.{type(value).__name__}, not a plain array"
+            raise refuse(text, "Capture np.asarray(x) of it, or the parts of it that the function needs.")
+        self._refuse_unfit(value.dtype, path)
+        return self._input(value, path)
 
-    def _container(self, value: Any, path: Path) -> Any:
-        if not holds_numbers(value):
-            # plain content: the body may count in it or append to it, so it gets the real object
-            if path not in self._seen and path:
-                self._seen.add(path)
-                self.statics.append(Static(path, "content", content_of(value), value))
+    def _refuse_unfit(self, dtype: np.dtype[Any], path: Path) -> None:
+        if dtype.kind not in "biufc":
+            text = f"`{describe(path)}` has dtype {dtype}, which can't be recorded"
+            raise refuse(text, "Convert it to numbers outside, or keep it in a list if it is only looked up.")
+
+    def _traced(self, value: Any, path: Path) -> Any:
+        if hasattr(type(value), "__numtape_variable__"):
+            self.check(path, "is", value)
             return value
-        if isinstance(value, dict):
-            self._static(path, "keys", (type(value), tuple(value)))
-            parts = {k: self.hide(v, (*path, ("item", k))) for k, v in value.items()}
-            return FrozenDict(parts, describe(path))
-        self._static(path, "length", (type(value), len(value)))
-        items = [self.hide(v, (*path, ("item", i))) for i, v in enumerate(value)]
-        if isinstance(value, list):
-            return FrozenList(items, describe(path))
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        if isinstance(value, Scalar) or (context.trace is not None and value._read().trace is context.trace):
+            return value  # a value of this recording itself, or a number of an older one
+        return self._input(value._current().array, path)
 
-    def _object(self, value: Any, path: Path) -> Any:
-        """A stand-in of the object's own class: reads of arrays and numbers become inputs, methods are copies."""
-        found = self._memo.get(id(value))
-        if found is None:
-            found = self._memo[id(value)] = shadow(self, value, path)
-            self._real[id(found)] = value
-            if path and path[0][0] != "arg":
-                self._static(path, "same", value)
+    def _transform(self, value: Any, path: Path) -> Any:
+        self.check(path, "key", (type(value), value._key))
+        inside: Any = value
+        while isinstance(inside, _Transform):
+            inside, path = inside._function, (*path, ("inner", "_function"))
+            self._inner[id(inside)] = path
+        return value
+
+    def _function(self, value: types.FunctionType, path: Path) -> Any:
+        scope = value.__globals__
+        if isinstance(scope, Globals):
+            if scope.captures is self:
+                return value  # made inside of this recording: it sees traced values already
+            value = scope.restored(value)
+        if is_users_function(value, self.home):
+            self.check(path, "code", (value.__code__, value.__globals__))
+            return copy_function(self, value, path)
+        if hasattr(value, "registry") and hasattr(value, "dispatch"):
+            self.check(path, "is", value)
+            return objects.Dispatch(self, value, path)
+        found = standin(value)
+        if found is value and any(map(_is_callable_cell, value.__closure__ or ())):
+            self.check(path, "code", (value.__code__, value.__globals__))
+            return copy_function(self, value, path, library=True)
+        self.check(path, "is", value)
         return found
 
-    # -- functions -----------------------------------------------------------------------------------------------
+    def _partial(self, value: functools.partial[Any], path: Path) -> Any:
+        self.check((*path, ("inner", "args")), "len", (tuple, len(value.args)))
+        self.check((*path, ("inner", "keywords")), "keys", (dict, list(value.keywords)))
+        function = self.capture(value.func, (*path, ("inner", "func")))
+        args = [self.capture(a, (*path, ("inner", "args"), ("item", i))) for i, a in enumerate(value.args)]
+        keywords = {k: self.capture(v, (*path, ("inner", "keywords"), ("item", k))) for k, v in value.keywords.items()}
+        return functools.partial(function, *args, **keywords)
 
-    def copy(self, function: Any, path: Path) -> Any:
-        """The copy of a user's function, found at a path from the recorded function (which itself is at ())."""
-        if not isinstance(function, types.FunctionType) or not is_users(function):
-            return function
-        if isinstance(function.__globals__, Globals):
-            return function  # made inside the recording: it sees traced values already
-        found = self._memo.get(id(function))
-        if found is not None:
-            return found
-        code = function.__code__
-        kept_cells, kept_globals = self._written(code)
-        cells = tuple([types.CellType() for _ in code.co_freevars])
-        real = function.__closure__ or ()
-        cells = tuple([r if n in kept_cells else c for n, r, c in zip(code.co_freevars, real, cells, strict=True)])
-        scope = self._globals.get(id(function.__globals__))
-        if scope is None:
-            scope = self._globals[id(function.__globals__)] = Globals(function.__globals__, self, path)
-        scope.plain |= kept_globals
-        copied = types.FunctionType(code, scope, function.__name__, function.__defaults__, cells)
-        self._memo[id(function)] = copied
-        self._real[id(copied)] = function
-        for name, source, cell in zip(code.co_freevars, real, cells, strict=True):
-            if name not in kept_cells:
-                try:
-                    inside = source.cell_contents
-                except ValueError:  # a cell that is filled later, such as a recursive definition's
-                    continue
-                cell.cell_contents = self.hide(inside, (*path, ("cell", name)))
-        if path:
-            copied.__defaults__ = self._defaults(function.__defaults__, path)
-            copied.__kwdefaults__ = self._keyword_defaults(function.__kwdefaults__, path)
+    # -- classes and their members ---------------------------------------------------------------------------------
+
+    def is_users_name(self, name: object) -> bool:
+        """Whether a module of this name is the user's."""
+        return is_users_name(name, self.home)
+
+    def class_seen(self, cls: type) -> type:
+        """The class that the copy sees in place of a class, or of another stand-in of it."""
+        cls = real_class(cls)
+        return objects.class_copy(self, cls) if self.is_users_name(cls.__module__) else cls
+
+    def member(self, definer: type, name: str, raw: Any) -> Any:
+        """The copy of what a class body defined."""
+        known = self._members.get((definer, name))
+        if known is None or known[0] is not raw:
+            path = (("fixed", definer), ("member", name))
+            known = self._members[(definer, name)] = (raw, objects.member(self, path, raw))
+        return known[1]
+
+    # -- functions of this recording, arguments and results --------------------------------------------------------
+
+    def root(self, function: Any) -> Callable[..., Any]:
+        """The copy of the recorded function itself."""
+        if self._root is None:
+            inner = getattr(function, "__func__", function)
+            self.home = root_package(getattr(inner, "__module__", None))
+            self._root = (function, Body(self, self.capture(function, ())))
+        return self._root[1]  # type: ignore[no-any-return]
+
+    def inline(self, function: Any) -> Callable[..., Any]:
+        """The copy of a function that a transform wraps, where that one is called inside this recording."""
+        if self._root is None or function is self._root[0]:
+            return self.root(function)
+        known = self._known.get(id(function))
+        if known is not None and known[0] is function:
+            copy = known[1]
+        elif id(function) in self._real or isinstance(getattr(function, "__globals__", None), Globals):
+            copy = function
         else:
-            copied.__kwdefaults__ = function.__kwdefaults__
-        copied.__dict__.update(function.__dict__)
-        copied.__qualname__ = function.__qualname__
-        return copied
+            copy = self.capture(function, self._inner.get(id(function), (("fixed", function),)))
+        return copy if active.captures is self else Body(self, copy)  # type: ignore[no-any-return]
 
-    def _defaults(self, defaults: tuple[Any, ...] | None, path: Path) -> tuple[Any, ...] | None:
-        if defaults is None:
-            return None
-        return tuple([self._default(v, (*path, ("default", i))) for i, v in enumerate(defaults)])
-
-    def _keyword_defaults(self, defaults: dict[str, Any] | None, path: Path) -> dict[str, Any] | None:
-        if defaults is None:
-            return None
-        return {k: self._default(v, (*path, ("kwdefault", k))) for k, v in defaults.items()}
-
-    def _default(self, value: Any, path: Path) -> Any:
-        # a number among the defaults belongs to the program; only another function object brings another one
-        if type(value) in (int, float):
-            return self._static(path, "equal", value)
-        return self.hide(value, path)
-
-    def _written(self, code: types.CodeType) -> tuple[set[str], set[str]]:
-        """Closure and global names that the code itself writes; attributes go into `stored`."""
-        cells: set[str] = set()
-        scope: set[str] = set()
-        free = set(code.co_freevars)
-        for instruction in dis.get_instructions(code):
-            match instruction.opname:
-                case "STORE_DEREF" | "DELETE_DEREF" if instruction.argval in free:
-                    cells.add(instruction.argval)
-                case "STORE_GLOBAL" | "DELETE_GLOBAL":
-                    scope.add(instruction.argval)
-                case "STORE_ATTR":
-                    self.stored.add(instruction.argval)
-        for part in code.co_consts:
-            if isinstance(part, types.CodeType):
-                inner_cells, inner_scope = self._written(part)
-                cells |= inner_cells & free
-                scope |= inner_scope
-        return cells, scope
-
-    def inline(self, function: Any) -> Any:
-        """The copy of a function that a compiled function wraps, where that one is called inside this recording."""
-        path = self._inner.get(id(function))
-        return instrument_at(function, self, () if path is None else path)
-
-    # -- arguments and results -----------------------------------------------------------------------------------
-
-    def argument(self, index: int, leaf: Any) -> Any:
-        """What the body sees of a static argument."""
-        if isinstance(leaf, _ATOMS) or type(leaf) in (int, float):
+    def argument(self, index: int, leaf: Any, label: str = "") -> Any:
+        """What the body sees of a static argument: numbers, names and containers as they are, objects captured."""
+        if is_constant(leaf) or isinstance(leaf, float | np.generic) or (is_container(leaf) and is_plain(leaf)):
             return leaf
-        return self.hide(leaf, (("arg", index),))
+        return self.capture(leaf, (("arg", index, label or f"argument {index}"),))
+
+    def kept(self, value: Any) -> str:
+        """What writing a value to an attribute would keep: a "traced" value, a "number", or something "plain"."""
+        if leaks(value):
+            return "traced"
+        if type(value) in (int, float) or isinstance(value, np.ndarray | np.generic):
+            return "number"
+        return "plain"
+
+    def real(self, value: Any) -> Any:
+        """A value with stand-ins replaced by what they stand for, inside of containers too."""
+        return real_value(self, value)
+
+    def stood_for(self, value: Any) -> Any:
+        """What a stand-in of this recording stands for; anything else as it is."""
+        found = self._real.get(id(value))
+        return value if found is None or is_container(value) else found[1]
 
     def plain(self, leaf: Any) -> Any:
-        """A leaf of the result with stand-ins replaced by what they stand for."""
-        return original(self._real.get(id(leaf), leaf))
+        """A leaf of the result that is not an array: what stands for it is replaced, what is traced is refused."""
+        leaf = self.real(leaf)
+        if not isinstance(leaf, type | types.ModuleType) and any(map(leaks, getattr(leaf, "__dict__", {}).values())):
+            text = f"the function returns a {type(leaf).__name__} that holds traced values"
+            raise refuse(text, "Return the arrays themselves, or a list, tuple, dict or dataclass of them.")
+        return leaf
+
+    # -- the end of the recording, and each call -------------------------------------------------------------------
+
+    def settle(self, strict: bool = True) -> None:
+        """Carry over what the body wrote to globals, cells and containers. Raises CaptureError for traced values."""
+        if self._lift is None:
+            return
+        self.settled = []
+        for handed in self.handed:
+            settle(self, handed, strict)
+        for scope in self.globals.values():
+            scope.settle(strict)
+        self.cells.settle(self, strict)
 
     def finish(self) -> None:
-        """After the run: globals that the body wrote are handed on; containers that it changed are its own state."""
-        for scope in self._globals.values():
-            scope.settle()
-        self.statics = [s for s in self.statics if s.how != "content" or content_of(s.item) == s.expected]
+        """Carry over what can be, after a run that may have failed."""
+        self.settle(strict=False)
 
-    # -- at a call -----------------------------------------------------------------------------------------------
+    def _release(self) -> None:
+        """Let go of what only the recording needed; copies that outlive it see plain values."""
+        self._known, self._real, self._members, self._inner = {}, {}, {}, {}
+        self.handed, self.codes, self.globals, self.cells = [], [], {}, Cells()
+        self._root = self._lift = None
+        self.constant = lambda array: array
+
+    def line_of_change(self, label: str) -> str:
+        """The line on which the body seems to change a container, as file:line, or nothing."""
+        name = label.partition("[")[0].rpartition(".")[2]
+        for code in self.codes:
+            line = line_of_change(code, name)
+            if line is not None:
+                return f"{code.co_filename.rpartition('/')[2]}:{line}"
+        return ""
 
     @property
     def free(self) -> bool:
-        return not self.paths and not self.statics
+        """Whether nothing at all was read from outside."""
+        return not self._log and not self.settled
 
     def label(self, index: int) -> str:
         """How the user writes a captured value."""
-        return describe(self.paths[index])
+        return describe(self.inputs[index])
 
-    def reader(self) -> Callable[[Any, Sequence[Any]], Any]:
-        """Reads all captured values at a call; a tuple (label, before, after) says what no longer fits."""
-        paths, statics = tuple(self.paths), tuple(self.statics)
-        if not paths and not statics:
-            return lambda function, leaves: []
-
-        def read(function: Any, leaves: Sequence[Any]) -> Any:
-            known: dict[Path, Any] = {(): function}
-            for static in statics:
-                try:
-                    found = resolve(function, leaves, static.path, known)
-                except (AttributeError, KeyError, IndexError, ValueError, TypeError):
-                    return describe(static.path), static.text(static.expected), "gone"
-                if not static.holds(found):
-                    return describe(static.path), static.text(static.expected), static.text(static.of(found))
-            out = []
-            for path in paths:
-                try:
-                    out.append(resolve(function, leaves, path, known))
-                except (AttributeError, KeyError, IndexError, ValueError, TypeError):
-                    return describe(path), "a value", "gone"
-            return out
-
-        return read
+    def reader(self, wanted: Sequence[int] | None = None) -> Reader:
+        """Reads the captured values, or those wanted; (what, before, after) says what no longer fits."""
+        self._release()
+        paths = self.inputs if wanted is None else [self.inputs[i] for i in wanted]
+        log = [item for item in self._log if isinstance(item, Check)] if wanted is not None else self._log
+        return compile_reader([*log, *self.settled], paths)
 
 
-class Globals(dict[str, Any]):
-    """A module's globals as the copies see them: read through, live. LOAD_GLOBAL asks a dict subclass's __getitem__."""
+def _wrapped(value: Any) -> str:
+    """The attribute that holds the user's function in what a cache or numba has made of it, or nothing."""
+    if isinstance(value, functools._lru_cache_wrapper):
+        return "__wrapped__"
+    return "py_func" if type(value).__module__.startswith("numba.") and hasattr(value, "py_func") else ""
 
-    def __init__(self, real: dict[str, Any], captures: Captures, path: Path) -> None:
-        super().__init__(real)
-        self["__builtins__"] = BUILTINS
-        self.real, self.captures, self.path = real, captures, path
-        self.plain: set[str] = set()
-        self.cache: dict[str, Any] = {}
 
-    def __getitem__(self, name: str) -> Any:
-        if name in self.plain or name.startswith("__"):
-            # STORE_GLOBAL writes into this dict itself; `settle` hands it on to the module
-            return super().__getitem__(name)
-        if name not in self.cache:
-            self.cache[name] = self.captures.hide(self.real[name], (*self.path, ("global", name)))
-        return self.cache[name]
-
-    def settle(self) -> None:
-        """Carry what the body wrote into its globals over to the module."""
-        for name in self.plain:
-            if name not in self:
-                self.real.pop(name, None)
-                continue
-            value = super().__getitem__(name)
-            refuse_traced(value, f"the global {name}")
-            self.real[name] = self.captures.plain(value)
+def _is_callable_cell(cell: types.CellType) -> bool:
+    try:
+        inside = cell.cell_contents
+    except ValueError:
+        return False
+    return isinstance(inside, types.FunctionType) and is_users_function(inside)
 
 
 def instrument(function: Callable[..., Any], captures: Captures) -> Callable[..., Any]:
-    """The copy of the recorded function itself, whose captured values are hidden inputs."""
-    return instrument_at(function, captures, ())
-
-
-def instrument_at(function: Any, captures: Captures, path: Path) -> Any:
-    """The copy of a function that is found at a path from the recorded one."""
-    if isinstance(function, types.FunctionType):
-        return captures.copy(function, path)
-    if getattr(function, "__numtape_transform__", False):
-        return function
-    if isinstance(function, types.MethodType | functools.partial) or is_users_object(function):
-        return captures.hide(function, path)
-    return function
+    """The copy of the recorded function, whose captured values are hidden inputs."""
+    return captures.root(function)

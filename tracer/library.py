@@ -1,43 +1,76 @@
-"""Whose code a function, class or module is: the user's is copied for a recording, a library's is not."""
+"""Whose code a function, class or module is: a recording runs copies of the user's, never of a library's."""
 
 from __future__ import annotations
 
+import os
+import site
 import sys
 import sysconfig
 import types
 from functools import lru_cache
-from typing import Any
 
 from .context import is_inside
 
-_ROOTS = ("numpy", "scipy", "pandas", "numba", "llvmlite", "sklearn", "numtape", "jax", "torch", "optree", "pytest")
+_LIBRARIES = {"numpy", "scipy", "pandas", "numba", "llvmlite", "sklearn", "optree", "numtape", "builtins"}
+# layers are written on the public API alone, like a user's code; tests and examples are a user's code
+_OWN_USERS = tuple(f"numtape.{name}" for name in ("runtime.layers", "tests", "examples", "benchmarks", "docs"))
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 @lru_cache(1)
-def _library_folders() -> tuple[str, ...]:
-    paths = sysconfig.get_paths()
-    folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib") if paths.get(name)}
-    return tuple(folder.rstrip("/\\") for folder in folders)
+def _folders() -> tuple[str, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    paths = [sysconfig.get_path(name) for name in names]
+    if site.ENABLE_USER_SITE:
+        paths.append(site.getusersitepackages())
+    return tuple({os.path.realpath(p) + os.sep for p in paths if p})
 
 
-@lru_cache(4096)
-def _users_file(filename: str) -> bool:
-    if filename.startswith("<frozen"):
+@lru_cache(8192)
+def is_library_file(filename: str) -> bool:
+    """Whether a file belongs to Python, to an installed package or to this library."""
+    if filename.startswith("<"):
+        return filename.startswith(("<frozen", "<__array_function__", "<numtape"))
+    path = os.path.realpath(filename)
+    return path.startswith(_folders()) or any(p in path for p in _PACKAGES) or is_inside(filename)
+
+
+def root_package(name: str | None) -> str:
+    """The package that a function belongs to, unless it is a library's that is never copied."""
+    top = (name or "").partition(".")[0]
+    return "" if top in _LIBRARIES or top in sys.stdlib_module_names else top
+
+
+def _is_library_module(name: str) -> bool:
+    return name.partition(".")[0] in _LIBRARIES and not name.startswith(_OWN_USERS)
+
+
+def is_users_function(function: types.FunctionType, home: str = "") -> bool:
+    """Whether a Python function is the user's. All of the package `home` is."""
+    module = str(function.__globals__.get("__name__") or "")
+    code = function.__code__
+    if code.co_filename == "<string>" and code.co_name.startswith("__"):
+        return False  # what dataclass and namedtuple generate
+    if module.startswith(_OWN_USERS) or (home and module.partition(".")[0] == home):
+        return True
+    return not _is_library_module(module) and not is_library_file(code.co_filename)
+
+
+def is_users_name(name: object, home: str = "") -> bool:
+    """Whether a module of this name is the user's."""
+    if not isinstance(name, str):
         return False
-    if "site-packages" in filename or "dist-packages" in filename:
-        return False
-    return not filename.startswith(_library_folders()) and not is_inside(filename)
+    return bool(home and name.partition(".")[0] == home) or _is_users_name(name, sys.modules.get(name))
 
 
-def is_users(item: Any) -> bool:
-    """Whether a function, class or module was written by the user rather than by a library."""
-    if isinstance(item, types.FunctionType):
-        return _users_file(item.__code__.co_filename)
-    name = item.__name__ if isinstance(item, types.ModuleType) else getattr(item, "__module__", None) or ""
-    if name.partition(".")[0] in _ROOTS and not name.startswith("numtape.tests"):
+@lru_cache(1024)
+def _is_users_name(name: str, module: types.ModuleType | None) -> bool:
+    if name.startswith(_OWN_USERS):
+        return True
+    if _is_library_module(name) or name in sys.builtin_module_names:
         return False
-    module = item if isinstance(item, types.ModuleType) else sys.modules.get(name)
     file = getattr(module, "__file__", None)
     if file is None:
-        return name == "__main__" or (module is not None and not hasattr(module, "__spec__"))
-    return _users_file(file)
+        # a script, a notebook, or a module that exists in memory alone
+        return name == "__main__" or getattr(getattr(module, "__spec__", None), "origin", None) is None
+    return not is_library_file(file)

@@ -1,269 +1,380 @@
-"""Stand-ins that the copies of a user's functions see for `np`, `math`, `len`, `int`, `float` and their kin."""
+"""Stand-ins for Python's own names in a recording: `len`, `int`, `float`, `max`, `isinstance`, `super`, `math`.
+
+They belong to the copies of the user's functions alone; libraries and other threads keep the real ones. Where nothing
+is recorded, or nothing traced is passed, they do what the real ones do.
+"""
 
 from __future__ import annotations
 
 import builtins
 import math
+import sys
+import threading
 import types
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import dims
 from .context import user_loc
 from .errors import CaptureError, layout
-from .scalar import Scalar, as_int
+from .scalar import Scalar, as_int, as_user_size
 from .tensor import Tensor
-from .values import emit, has_traced, is_traced
+from .values import emit, facts, has_traced, is_traced, to_size
 
-_UFUNC_OF_MATH = {
-    "fabs": "absolute", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh",
-    "acosh": "arccosh", "atanh": "arctanh", "degrees": "rad2deg", "radians": "deg2rad", "pow": "power",
-}  # fmt: skip
-_DIRECT_MATH = (
-    "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "log1p", "log2", "log10", "sqrt", "cbrt", "exp2",
-    "hypot", "fmod", "copysign", "isnan", "isinf", "isfinite", "erf",
-)  # fmt: skip
+if TYPE_CHECKING:
+    from .capture import Captures
 
 
-class RandomSource:
-    """A captured random generator: a draw would be frozen into the compiled function, so it is refused."""
+class Active(threading.local):
+    """The captures of the recording that runs on this thread."""
 
-    def __init__(self, real: Any) -> None:
-        self._real = real
-
-    def __getattr__(self, name: str) -> Any:
-        _refuse_draw(name)
+    captures: Captures | None = None
 
 
-def _refuse_draw(name: str) -> None:
-    text = f"the function draws random numbers ({name})"
-    fix = "They would be drawn once, while recording. Draw them outside and pass them in as arguments."
-    raise CaptureError(layout(text, str(user_loc()), fix=fix))
+active = Active()
 
 
-class ModuleStandin:
-    """A module of the user's own: what is read from it is captured."""
-
-    def __init__(self, module: types.ModuleType, hide: Callable[[str, Any], Any]) -> None:
-        self.__dict__["_module"], self.__dict__["_hide"] = module, hide
-
-    def __getattr__(self, name: str) -> Any:
-        found = self._hide(name, getattr(self._module, name))
-        self.__dict__[name] = found
-        return found
+def refuse(what: str, fix: str, where: str | None = None) -> CaptureError:
+    """The error for what a recording can't follow, with the user's line."""
+    return CaptureError(layout(what, str(user_loc()) if where is None else where, fix=fix))
 
 
-class NumpyStandin:
-    """NumPy, or a submodule of it, as the user's code sees it: functions that make arrays make traced ones."""
+REAL, MADE = "_numtape_real", "_numtape_made"  # attributes of stand-in classes
 
-    def __init__(self, module: types.ModuleType, captures: Any) -> None:
-        self.__dict__.update(_module=module, _captures=captures)
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._module, name)
-        if self._module is np.random and callable(found) and name not in ("default_rng", "Generator", "SeedSequence"):
-            return lambda *args, **kwargs: _refuse_draw(f"np.random.{name}")
-        if isinstance(found, types.ModuleType):
-            made: Any = NumpyStandin(found, self._captures)
-        elif found is np.ndarray:
-            made = ARRAY
-        else:
-            made = self.standin(found)
-        self.__dict__[name] = made
-        return made
-
-    def standin(self, function: Any) -> Any:
-        """What stands for one of NumPy's functions; anything else comes back as it is."""
-        if isinstance(function, type) or not callable(function):
-            return function
-        if isinstance(function, np.ufunc):
-            return function
-        module = getattr(function, "__module__", None) or ""
-        if module.partition(".")[0] != "numpy":
-            return function
-        return _NumpyFunction(function, self._captures)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise CaptureError(layout("the function writes into the module numpy", fix="Keep the value in a variable."))
-
-    def __repr__(self) -> str:
-        return repr(self._module)
+# -- classes that stand for others: isinstance asks for the real one and for traced values ---------------------------
 
 
-class _NumpyFunction:
-    """One of NumPy's functions inside a recording."""
+class Stand(type):
+    """The class of stand-ins for classes: they know what they stand for, and what calling them does."""
 
-    def __init__(self, function: Callable[..., Any], captures: Any) -> None:
-        self._function, self._captures = function, captures
-        self.__name__ = getattr(function, "__name__", "function")
-        self.__wrapped__ = function
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = vars(cls).get(MADE)
+        return super().__call__(*args, **kwargs) if made is None else made(*args, **kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from .numpy_api import CREATION, call_function
+    def __instancecheck__(cls, item: Any) -> bool:
+        real = vars(cls).get(REAL)
+        return super().__instancecheck__(item) if real is None else isinstance_(item, real)
 
-        handler = CREATION.get(self._function)
-        if handler is not None:
-            return handler(*args, **kwargs)
-        if has_traced(args) or has_traced(kwargs):
-            return call_function(self._function, args, kwargs)
-        result = self._function(*args, **kwargs)
-        if has_traced(result):
-            return result
-        return _constants(result, self._captures.constant)
+    def __subclasscheck__(cls, other: type) -> bool:
+        real = vars(cls).get(REAL)
+        return super().__subclasscheck__(other) if real is None else issubclass(real_class(other), real)
 
-    def __repr__(self) -> str:
-        return repr(self._function)
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or (other is not None and other is vars(cls).get(REAL))
 
+    def __hash__(cls) -> int:
+        real = vars(cls).get(REAL)
+        return super().__hash__() if real is None else hash(real)
 
-def _constants(item: Any, constant: Callable[[Any], Any]) -> Any:
-    """Arrays that NumPy made of literals, as constants of the recording."""
-    if type(item) is np.ndarray and item.dtype.kind in "biuf":
-        return constant(item)
-    if type(item) in (list, tuple):
-        return type(item)(_constants(part, constant) for part in item)
-    return item
+    def __repr__(cls) -> str:
+        real = vars(cls).get(REAL)
+        return super().__repr__() if real is None else repr(real)
 
 
-def original(item: Any) -> Any:
-    """What a stand-in stands for; anything else comes back as it is."""
-    if isinstance(item, _NumpyFunction):
-        return item._function
-    if isinstance(item, NumpyStandin | ModuleStandin):
-        return item.__dict__["_module"]
-    if isinstance(item, RandomSource):
-        return item._real
-    if isinstance(item, _Class):
-        return item.real
-    return item
+def stand(real: type, made: Callable[..., Any]) -> Any:
+    """A class that stands for another one and is called as `made`. NumPy takes it as the dtype of the real one."""
+    body: dict[str, Any] = {REAL: real, MADE: staticmethod(made), "__slots__": (), "__doc__": real.__doc__}
+    if real in (float, int):
+        body["dtype"] = np.dtype(real)
+    cls = Stand(real.__name__, (real,), body)
+    _stands[real] = cls
+    return cls
 
 
-class MathStandin:
-    """The module math: on traced values its functions are recorded; a runtime scalar stays one."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(math, name)
-        made = found if not callable(found) else _math_function(name, found)
-        self.__dict__[name] = made
-        return made
+_stands: dict[type, type] = {}
 
 
-def _math_function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    ufunc = _UFUNC_OF_MATH.get(name, name if name in _DIRECT_MATH else None)
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not has_traced(args):
-            return function(*args, **kwargs)
-        if name in ("floor", "ceil", "trunc"):
-            return getattr(_as_scalar(args[0]), f"__{name}__")() if name != "trunc" else n_int(args[0])
-        if name == "log":
-            if len(args) == 2:
-                return call(args[0]) / call(args[1])
-            return _weak("log", *args)
-        if name == "prod" or name == "fsum":
-            total: Any = 1 if name == "prod" else 0.0
-            for part in args[0]:
-                total = total * part if name == "prod" else total + part
-            return total
-        if ufunc is None:
-            text = f"math.{name} of a traced value is not recorded"
-            raise CaptureError(layout(text, str(user_loc()), fix="Use the NumPy function of that meaning."))
-        return _weak(ufunc, *args)
-
-    return call
+def real_class(cls: Any) -> Any:
+    """What a class stands for; any other class as it is."""
+    return vars(cls).get(REAL, cls) if isinstance(cls, type) else cls
 
 
-def _as_scalar(item: Any) -> Any:
-    return item if isinstance(item, Scalar) else emit("weaken", item, kind="f" if item.dtype.kind == "f" else "i")
+def pretended(item: Any) -> type | None:
+    """The type that a traced value has in plain NumPy; None for anything else."""
+    if isinstance(item, Scalar):
+        return item.kind
+    if isinstance(item, Tensor):
+        return type(item._current().array)
+    return None
 
 
-def _weak(name: str, *args: Any) -> Any:
-    """A function of Python floats: the result is a Python float too, and keeps its derivatives."""
-    return emit(name, *[_as_scalar(a) if is_traced(a) else a for a in args])
+def isinstance_(item: Any, classes: Any) -> bool:
+    """isinstance() that takes a traced value for what it is in plain NumPy."""
+    kind = pretended(item)
+    if kind is None:
+        return isinstance(item, classes)
+    if isinstance(classes, types.UnionType):
+        classes = classes.__args__
+    if isinstance(classes, tuple):
+        return any(isinstance_(item, c) for c in classes)
+    return issubclass(kind, real_class(classes)) or isinstance(item, real_class(classes))
 
 
-# -- builtins ------------------------------------------------------------------------------------------------------
+def _type(*args: Any, **kwargs: Any) -> Any:
+    if len(args) != 1:
+        return type(*args, **kwargs)
+    kind = pretended(args[0]) or type(args[0])
+    captures = active.captures
+    return _stands.get(kind) or (captures.class_seen(kind) if captures is not None else kind)
 
 
-def n_len(item: Any) -> Any:
-    """len() that keeps the length of a traced array symbolic."""
+# -- conversions -----------------------------------------------------------------------------------------------------
+
+
+def _weaken(item: Any, kind: str) -> Any:
     if isinstance(item, Tensor) and item.ndim:
+        if any(size != 1 for size in item.shape):
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        item = item.reshape(())
+    return emit("weaken", item, kind=kind)
+
+
+def to_float(item: Any = 0.0, /) -> Any:
+    """float() that keeps a traced value in the graph."""
+    if active.captures is None or not is_traced(item):
+        return float(item)
+    return item if isinstance(item, Scalar) and item.kind is float else _weaken(item, "f")
+
+
+def to_int(item: Any = 0, /, *args: Any, **kwargs: Any) -> Any:
+    """int() that keeps a traced value in the graph."""
+    if active.captures is None or not is_traced(item):
+        return int(item, *args, **kwargs)
+    return as_int(item) if isinstance(item, Scalar) else _weaken(item, "i")
+
+
+def length(item: Any, /) -> Any:
+    """len() that keeps the length of a traced array symbolic."""
+    if isinstance(item, Tensor) and item.ndim and active.captures is not None:
         return item.shape[0]
     return len(item)
 
 
-class _Class(type):
-    """The class of stand-ins for int, float and ndarray: isinstance asks for the real one and for traced values."""
-
-    real: type
-
-    def __instancecheck__(cls, item: Any) -> bool:
-        if isinstance(item, Scalar):
-            return issubclass(item.kind, cls.real)
-        if isinstance(item, Tensor):
-            return cls.real is np.ndarray
-        return isinstance(item, cls.real)
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, cls.real)
-
-    def __eq__(cls, other: object) -> bool:
-        return other is cls or other is cls.real
-
-    def __hash__(cls) -> int:
-        return hash(cls.real)
-
-    def __repr__(cls) -> str:
-        return repr(cls.real)
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(cls.real, name)
-
-    def __or__(cls, other: Any) -> Any:
-        return cls.real | original(other)
-
-    def __ror__(cls, other: Any) -> Any:
-        return original(other) | cls.real
+def rounded(number: Any, ndigits: Any = None) -> Any:
+    """round() that keeps a traced value in the graph."""
+    if active.captures is None or not is_traced(number) or (isinstance(number, Tensor) and number.ndim):
+        return round(number) if ndigits is None else round(number, ndigits)
+    if isinstance(number, Scalar) and number.kind is not float:
+        return round(number)
+    if ndigits is None:
+        return to_int(emit("rint", number))
+    result = np.round(number, ndigits)
+    return _weaken(result, "f") if isinstance(number, Scalar) else result
 
 
-class n_float(metaclass=_Class):
-    """float() that keeps a traced value in the graph."""
-
-    real = float
-    dtype = np.dtype(float)
-
-    def __new__(cls, item: Any = 0.0) -> Any:
-        if isinstance(item, Tensor):
-            if item.ndim and all(s == 1 for s in item.shape):
-                item = item.reshape(())
-            return emit("weaken", item, kind="f")
-        if isinstance(item, Scalar):
-            return item if item.kind is float else emit("weaken", item, kind="f")
-        return float(item)
+# -- folds -----------------------------------------------------------------------------------------------------------
 
 
-class n_int(metaclass=_Class):
-    """int() that keeps a traced value in the graph."""
-
-    real = int
-    dtype = np.dtype(int)
-
-    def __new__(cls, item: Any = 0, *base: Any) -> Any:
-        if isinstance(item, Tensor):
-            return emit("weaken", item, kind="i")
-        if isinstance(item, Scalar):
-            return as_int(item)
-        return int(item, *base)
+def total(iterable: Iterable[Any], /, start: Any = 0) -> Any:
+    """sum() that is one operation on a traced array, whatever its length."""
+    if not isinstance(iterable, Tensor) or active.captures is None or not iterable.ndim:
+        return sum(iterable, start)
+    if iterable.dtype.kind != "f" and iterable.dtype not in (np.int64, np.bool_):
+        return sum(iterable, start)  # a narrow integer: NumPy's sum would widen it, Python's does not
+    result: Any = np.sum(iterable, axis=0)  # type: ignore[call-overload]
+    return result if type(start) is int and start == 0 else start + result
 
 
-class ARRAY(metaclass=_Class):
-    """np.ndarray: traced arrays are instances of it."""
-
-    real = np.ndarray
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        return np.ndarray(*args, **kwargs)
+def _whole(item: Any) -> bool:
+    return type(item) is int or (isinstance(item, Scalar) and item.kind is int)
 
 
-BUILTINS: dict[str, Any] = {**vars(builtins), "len": n_len, "float": n_float, "int": n_int}
-MATH = MathStandin()
+def _scalar(item: Any) -> bool:
+    return type(item) in (int, float, bool) or (is_traced(item) and item.ndim == 0) or isinstance(item, np.generic)
+
+
+def _chosen(condition: Any, a: Any, b: Any) -> Any:
+    if not is_traced(condition):
+        return a if condition else b
+    return emit("where", condition, a, b)
+
+
+def _extreme(real: Callable[..., Any], exact: Callable[..., Any], better: Callable[[Any, Any], Any]) -> Any:
+    """max() and min(): the first of the best, as Python has it, without a branch."""
+
+    def fold(a: Any, b: Any) -> Any:
+        if _whole(a) and _whole(b):
+            return as_user_size(exact(to_size(a), to_size(b), facts().bounds()))
+        return _chosen(better(b, a), b, a)
+
+    def choose(*args: Any, **kwargs: Any) -> Any:
+        if active.captures is None or kwargs:
+            return real(*args, **kwargs)
+        items = args
+        if len(args) == 1:
+            if isinstance(args[0], Tensor) and args[0].ndim == 1:
+                return _of_array(args[0], real)
+            items = tuple(args[0])
+        if items and has_traced(items) and all(map(_scalar, items)):
+            return reduce(fold, items)
+        return real(items) if len(args) == 1 else real(*args)
+
+    return choose
+
+
+def _of_array(x: Any, real: Callable[..., Any]) -> Any:
+    if x.dtype.kind != "f":
+        return np.max(x) if real is max else np.min(x)
+    # Python's comparisons with nan are false: a nan stays only where it comes first
+    best = np.nanmax(x) if real is max else np.nanmin(x)
+    return emit("where", emit("isnan", x[0]), x[0], best)
+
+
+def _truth(real: Callable[..., Any], whole: Callable[..., Any]) -> Callable[..., Any]:
+    """any() and all(): one question about a traced array instead of one for each element."""
+
+    def ask(iterable: Iterable[Any], /) -> Any:
+        if isinstance(iterable, Tensor) and active.captures is not None and iterable.ndim == 1:
+            return bool(whole(iterable))
+        return real(iterable)
+
+    return ask
+
+
+# -- what would escape the copy --------------------------------------------------------------------------------------
+
+
+def _no_eval(name: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if active.captures is None:
+            return getattr(builtins, name)(*args, **kwargs)
+        raise refuse(f"{name}() in a recorded function can't be followed", "Write the code out, or call a function.")
+
+    return call
+
+
+class Super:
+    """super() whose methods are copies as well: looks a name up behind one class of the object's order."""
+
+    def __init__(self, cls: type, item: Any) -> None:
+        self.__dict__.update(__thisclass__=cls, __self__=item)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__dict__":
+            return object.__getattribute__(self, name)
+        cls, item = self.__dict__["__thisclass__"], self.__dict__["__self__"]
+        captures = active.captures
+        owner = item if isinstance(item, type) and issubclass(item, cls) else type(item)
+        order = iter(owner.__mro__)
+        next(definer for definer in order if definer is cls)  # by identity: a stand-in equals the class itself
+        for definer in order:
+            if name in vars(definer):
+                raw = vars(definer)[name]
+                if captures is not None and captures.is_users_name(definer.__module__):
+                    raw = captures.member(definer, name, raw)
+                bind = getattr(type(raw), "__get__", None)
+                if isinstance(raw, staticmethod) or bind is None:
+                    return raw.__func__ if isinstance(raw, staticmethod) else raw
+                return bind(raw, None if owner is item else item, owner)
+        return getattr(builtins.super(cls, item), name)
+
+
+def super_(*args: Any) -> Any:
+    """super(): without arguments it finds class and object where Python's own does, in the caller's frame."""
+    if len(args) == 2:
+        cls, item = args
+    elif not args:
+        frame = sys._getframe(1)
+        code, inside = frame.f_code, frame.f_locals
+        cls, item = inside["__class__"], inside[code.co_varnames[0]]
+    else:
+        return builtins.super(*args)
+    return Super(real_class(cls), item)
+
+
+def _import(name: str, globals_: Any = None, locals_: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+    module = builtins.__import__(name, globals_, locals_, fromlist, level)
+    captures = active.captures
+    return module if captures is None else captures.capture(module, (("module", module.__name__),))
+
+
+# -- math ------------------------------------------------------------------------------------------------------------
+
+_RENAMED = {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh",
+    "atanh": "arctanh", "fabs": "absolute", "degrees": "rad2deg", "radians": "deg2rad", "pow": "power",
+}  # fmt: skip
+_ROWS = {
+    **{name: name for name in (
+        "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1", "log1p", "log2", "log10", "sqrt", "cbrt",
+        "copysign", "fmod", "erf", "isnan", "isinf", "isfinite",
+    )}, **_RENAMED,
+}  # fmt: skip
+
+
+def _log(x: Any, *base: Any) -> Any:
+    return emit("log", x) if not base else emit("divide", emit("log", x), emit("log", *base))
+
+
+def _hypot(*parts: Any) -> Any:
+    return reduce(lambda a, b: emit("hypot", a, b), parts) if len(parts) > 1 else emit("absolute", *parts)
+
+
+def _modf(x: Any) -> Any:
+    whole = emit("trunc", x)
+    rest = emit("where", emit("isinf", x), 0.0, emit("subtract", x, whole))
+    return emit("copysign", rest, x), whole
+
+
+_COMPOSED: dict[str, Callable[..., Any]] = {
+    "log": _log, "hypot": _hypot, "modf": _modf, "ldexp": lambda x, i: emit("multiply", x, emit("exp2", i)),
+    "floor": lambda x: to_int(emit("floor", x)), "ceil": lambda x: to_int(emit("ceil", x)),
+    "trunc": lambda x: to_int(x), "fsum": lambda xs: total(xs, 0.0),
+    "dist": lambda p, q: _hypot(*(a - b for a, b in zip(p, q, strict=True))),
+    "sumprod": lambda p, q: total(a * b for a, b in zip(p, q, strict=True)),
+    "prod": lambda xs, *, start=1: reduce(lambda a, b: a * b, xs, start),
+}  # fmt: skip
+_ON_INTEGERS = {"floor", "ceil", "trunc"}
+
+
+def _as_float(item: Any) -> Any:
+    """An argument of a math function, which takes everything for a Python float."""
+    return to_float(item) if is_traced(item) else item
+
+
+def math_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the module math that stays in the graph: its results are weak, as Python floats are."""
+    name = function.__name__
+    row, composed = _ROWS.get(name), _COMPOSED.get(name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if active.captures is None or not has_traced(args):
+            return function(*args, **kwargs)
+        if name in _ON_INTEGERS and _whole(args[0]):
+            return args[0]
+        if row is not None:
+            return emit(row, *map(_as_float, args))
+        if composed is not None:
+            single = not isinstance(args[0], list | tuple | types.GeneratorType) and getattr(args[0], "ndim", 0) == 0
+            return composed(*map(_as_float, args), **kwargs) if single else composed(*args, **kwargs)
+        if all(_whole(a) or not is_traced(a) for a in args):
+            return function(*args, **kwargs)  # gcd, comb and their kin: of these very numbers
+        fix = "Use NumPy functions that are recorded, or move this line out of the function."
+        raise refuse(f"math.{name} of a traced value has no recorded form", fix)
+
+    call.__name__ = call.__qualname__ = name
+    call.__wrapped__ = function  # type: ignore[attr-defined]
+    return call
+
+
+# -- the tables ------------------------------------------------------------------------------------------------------
+
+FLOAT, INT = stand(float, to_float), stand(int, to_int)
+TYPE = _stands[type] = Stand("type", (type,), {REAL: type, MADE: staticmethod(_type)})
+BUILTINS: dict[str, Any] = {
+    **vars(builtins),
+    "float": FLOAT, "int": INT, "type": TYPE, "len": length, "round": rounded, "sum": total, "isinstance": isinstance_,
+    "max": _extreme(max, dims.maximum, lambda b, a: b > a), "min": _extreme(min, dims.minimum, lambda b, a: b < a),
+    "any": _truth(any, np.any), "all": _truth(all, np.all), "super": super_, "__import__": _import,
+    "eval": _no_eval("eval"), "exec": _no_eval("exec"),
+}  # fmt: skip
+PYTHON: dict[Any, Any] = {
+    **{getattr(builtins, name): BUILTINS[name] for name in (
+        "float", "int", "type", "len", "round", "sum", "isinstance", "max", "min", "any", "all", "eval", "exec",
+    )},
+    **{f: math_function(f) for f in vars(math).values() if isinstance(f, types.BuiltinFunctionType)},
+}  # fmt: skip
+"""What stands for functions and classes of Python, however the user has named them."""
