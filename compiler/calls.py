@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..tracer.dims import atom
 from ..tracer.types import BOOL, INT64, ArrayType
-from .fuse import is_turned
 from .kernel import (
     Accumulate,
     Affine,
@@ -27,6 +26,7 @@ from .kernel import (
     Statement,
     Store,
 )  # fmt: skip
+from .steps import is_turned
 
 if TYPE_CHECKING:
     from .plan import Planner
@@ -120,15 +120,14 @@ def _map(planner: Planner, index: int) -> None:
     outs = []
     for number, type_ in enumerate(types):
         assert isinstance(type_, ArrayType)
-        outs.append(Buffer(planner.unique(f"b{index}_{number}" if len(types) > 1 else f"b{index}"), type_.dtype, type_.shape))
+        outs.append(
+            Buffer(planner.unique(f"b{index}_{number}" if len(types) > 1 else f"b{index}"), type_.dtype, type_.shape)
+        )
     if isinstance(node.type, tuple):
         planner.results[index] = [b.name for b in outs]
     else:
         planner.buffers[index] = outs[0].name
-    args = []
-    for arg in node.args:
-        value = planner.buffer(arg) if planner.graph.type(arg).rank else planner.scalars.get(arg)
-        args.append(value if value is not None else planner.scalar(arg))
+    args = [planner.buffer(arg) if planner.graph.type(arg).rank else planner.scalar(arg) for arg in node.args]
     planner.emit(*(Alloc(b) for b in outs))
     params = (
         ("program", program), ("mapped", node.param("mapped")), ("turns", types[0].shape[0]),

@@ -26,7 +26,7 @@ def costs(graph: Graph, kinds: list[str], stored: set[int]) -> tuple[list[int], 
             chain.append(0)
             continue
         cost = own_cost(graph, node)
-        below = sum(chain[a] for a in node.args if own[a] <= CHEAP)
+        below = sum(chain[a] for a in set(node.args) if own[a] <= CHEAP)
         own.append(cost)
         chain.append(min(cost + below, 1000))
     return own, chain
@@ -51,7 +51,9 @@ def _scalar_cost(op: str, types: tuple[ArrayType, ...], params: tuple[tuple[str,
     return total
 
 
-def compose(op: str, types: tuple[ArrayType, ...], params: tuple[tuple[str, Any], ...], s: Scalars, operands: list[Any]) -> Any:
+def compose(
+    op: str, types: tuple[ArrayType, ...], params: tuple[tuple[str, Any], ...], s: Scalars, operands: list[Any]
+) -> Any:
     """Write an elementwise op with the scalar builder `s`; returns the operand of its result.
 
     The inputs are cast to the dtypes of the op's loop first, and its result to that of the loop.
@@ -61,7 +63,11 @@ def compose(op: str, types: tuple[ArrayType, ...], params: tuple[tuple[str, Any]
     named = dict(params)
     *inside, result = row.dtypes(types, **named)
     values = [
-        s.cast(Scalar(operand, type_.dtype), dtype) for operand, type_, dtype in zip(operands, types, inside, strict=True)
+        s.cast(Scalar(operand, type_.dtype), dtype)
+        for operand, type_, dtype in zip(operands, types, inside, strict=True)
     ]
-    value = s.make(row.scalar, *values) if isinstance(row.scalar, str) else row.scalar(s, *values, **named)
+    if op in PRIMITIVES and PRIMITIVES[op].arity == len(values):
+        value = s.make(op, *values)
+    else:
+        value = s.make(row.scalar, *values) if isinstance(row.scalar, str) else row.scalar(s, *values, **named)
     return s.cast(value, result).operand

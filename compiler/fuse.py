@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
@@ -20,101 +19,55 @@ from ..tracer.dims import Dim, names
 from ..tracer.graph import BINDING, Graph, Node
 from .cost import CHEAP, costs
 from .inline import names_in
-from .kernel import Size
 from .order import OVERWRITING, small_slice, users_of
-from .views import ZERO, Data, Index, Mask, Quotient, Read, identity, inlinable, is_point, loops_in, reads, space_of
-
-REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
-SCANS = ("cumsum", "cumprod", "linrec")
-WRITES = ("set_slice", "add_slice", "scatter_set", "scatter_add", "concatenate")
-CALLS = ("matmul", "sort", "argsort", "map", "nonzero")
-PLAIN = ("source", "reduce", "scan", "write", "call", "alias", "bind")
-TEMPLATES = {*REDUCTIONS, *SCANS, *WRITES, *CALLS, "reshape", "pick", "integer", "input", "const"}
-LARGEST = 4  # parts of a concatenation that are chosen from element by element; more are copied one by one
-
-
-@dataclass(frozen=True, slots=True)
-class Root:
-    """Something that a nest leaves behind. `kind`: store, reduce, scan, write (part `part` of a node), init."""
-
-    kind: str
-    node: int
-    part: int = 0
-
-
-@dataclass(slots=True)
-class Nest:
-    """Loops over one iteration space, and what they leave behind."""
-
-    space: tuple[Size, ...]
-    segment: int
-    roots: list[Root] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What is no nest. `kind`: call (a library's, for `node`), copy (the base of a write), bind, guard (its number)."""
-
-    kind: str
-    node: int
-
-
-@dataclass(slots=True)
-class Fusion:
-    """A graph cut into steps. `evaluated` and `loaded` list what each nest computes and reads, in order of nodes."""
-
-    graph: Graph
-    stored: set[int]
-    steps: list[Nest | Step]
-    evaluated: list[list[Read]]
-    loaded: list[list[Read]]
-    demands: dict[Root, list[Read]]
-    binders: dict[str, int]  # the nodes that find sizes at run time
-
-
-def category(graph: Graph, index: int) -> str:
-    """How a node comes about when nobody asks for it to be stored."""
-    node = graph.nodes[index]
-    if node.op in ("input", "const"):
-        return "source"
-    if node.op == "concatenate" and len(node.args) > LARGEST:
-        return "write"
-    if inlinable(graph, node):
-        return "inline"
-    for kind, ops in (("reduce", REDUCTIONS), ("scan", SCANS), ("write", WRITES), ("call", CALLS)):
-        if node.op in ops:
-            return kind
-    return "bind" if node.op == "integer" else "alias"  # reshape and pick
+from .steps import Fusion, Nest, Placed, Root, Step, is_turned
+from .views import ZERO, Data, Index, Mask, Quotient, Read, identity, is_point, loops_in, reads, space_of
 
 
 def fuse(graph: Graph) -> Fusion:
     """Cut a lowered graph into loop nests and library calls."""
     fusing = _Fusing(graph)
-    while True:
+    fusing.settle()
+    # what was stored for a reader that has since found a later value to start from
+    unused = fusing.stored - fusing.needed - {read.node for loaded in fusing.loaded for read in loaded}
+    if unused:
+        kept = fusing.stored
+        fusing.stored = kept - unused
         fusing.schedule()
-        again = fusing.measure()
-        if not again:
-            break
-        fusing.stored |= again
+        if fusing.measure():
+            fusing.stored = kept
+            fusing.settle()
     demands = {root: fusing.demands(root) for step in fusing.steps if isinstance(step, Nest) for root in step.roots}
-    return Fusion(graph, fusing.stored, fusing.steps, fusing.evaluated, fusing.loaded, demands, fusing.binders)
+    return Fusion(
+        graph, fusing.stored, fusing.steps, fusing.evaluated, fusing.loaded, demands, fusing.binders, fusing.kinds
+    )
 
 
-class _Fusing:
+class _Fusing(Placed):
     """The state of one run of `fuse`."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        count = len(graph.nodes)
-        self.kinds = [category(graph, i) for i in range(count)]
+        super().__init__(graph)
+        self._show_results()
         self.binders = {n.param("count"): i for i, n in enumerate(graph.nodes) if n.op in BINDING}
         self.sizes = [self._binders_of(node) for node in graph.nodes]
         self.segments = self._segments()
         self.users = users_of(graph)
-        self.stored = self._wanted()
+        self.needed = self._wanted()
+        self.stored = set(self.needed)
         self.steps: list[Nest | Step] = []
         self.evaluated: list[list[Read]] = []
         self.loaded: list[list[Read]] = []
+
+    def _show_results(self) -> None:
+        """Results that are another shape of what lies in memory anyway are shown, not copied."""
+        for out in self.graph.outputs:
+            path = [out]
+            while self.graph.nodes[path[-1]].op in ("expand_dims", "squeeze", "reshape"):
+                path.append(self.graph.nodes[path[-1]].args[0])
+            if self._rank(path[-1]) and self.kinds[path.pop()] in ("reduce", "scan", "write", "call"):
+                for index in path:
+                    self.kinds[index] = "alias" if self._rank(index) else self.kinds[index]
 
     def _binders_of(self, node: Node) -> tuple[int, ...]:
         """The nodes that find the sizes which a node mentions."""
@@ -148,10 +101,9 @@ class _Fusing:
                     out.add(self._matrix(arg) if node.op == "matmul" else arg)
             if node.op in OVERWRITING and self.kinds[node.args[0]] not in ("source", "inline"):
                 # a row that is needed after it is overwritten is kept aside: else the whole would be copied
-                rows = [user for user in self.users[node.args[0]] if small_slice(self.graph, user)]
+                rows = [u for u in self.users[node.args[0]] if small_slice(self.graph, u) and not self._point(u)]
                 out |= {row for row in rows if any(user > index for user in self.users[row])}
-        points = {o for o in self.graph.outputs if self._rank(o)}
-        return {i for i in out if self.kinds[i] == "inline" and self._rank(i) and (i in points or not self._point(i))}
+        return {i for i in out if self.kinds[i] == "inline" and self._rank(i)}
 
     def _rank(self, index: int) -> int:
         type_ = self.graph.nodes[index].type
@@ -167,6 +119,15 @@ class _Fusing:
         return self.graph.nodes[arg].args[0] if is_turned(self.graph, arg) else arg
 
     # ------------------------------------------------------------------------------------------------ placing
+    def settle(self) -> None:
+        """Place nodes and store what is computed twice, until nothing is."""
+        while True:
+            self.schedule()
+            again = self.measure()
+            if not again:
+                return
+            self.stored |= again
+
     def schedule(self) -> None:
         """Give every stored node a place, in the first nest over its space that comes late enough."""
         count = len(self.graph.nodes)
@@ -195,7 +156,9 @@ class _Fusing:
             case "inline" | "scan":
                 ident, full = self._levels(index, floor)
                 if index in self.stored or kind == "scan":
-                    full = ident = self._join(Root("scan" if kind == "scan" else "store", index), segment, max(ident, full))
+                    full = ident = self._join(
+                        Root("scan" if kind == "scan" else "store", index), segment, max(ident, full)
+                    )
                 self.ident[index], self.full[index] = ident, full
             case "reduce":
                 arg = node.args[0]
@@ -257,53 +220,6 @@ class _Fusing:
             earliest = max(start, self.ident[value], self.full[value], *(self.after(i) for i in indices))
             done = max(done, self._join(Root("write", index, part), segment, earliest) + 1)
         return done
-
-    # ---------------------------------------------------------------------------------------------- questions
-    def is_plain(self, index: int) -> bool:
-        """Whether a node lies in memory."""
-        return index in self.stored or self.kinds[index] in PLAIN
-
-    def written(self, index: int) -> list[tuple[int, ...]]:
-        """For each part of a write, its value and its indices."""
-        node = self.graph.nodes[index]
-        match node.op:
-            case "concatenate":
-                return [(arg,) for arg in node.args]
-            case "set_slice" | "add_slice":
-                return [(node.args[1],)]
-            case "scatter_set":
-                return [node.args[1:]]
-            case _:
-                return [node.args]
-
-    def space(self, root: Root) -> tuple[Size, ...]:
-        node = self.graph.nodes[root.node]
-        match root.kind:
-            case "reduce":
-                return space_of(self.graph.type(node.args[0]).shape)
-            case "write":
-                return space_of(self.graph.type(self.written(root.node)[root.part][0]).shape)
-            case _:
-                return space_of(self.graph.type(root.node).shape)
-
-    def demands(self, root: Root) -> list[Read]:
-        """What a root evaluates in its nest."""
-        node = self.graph.nodes[root.node]
-        match root.kind:
-            case "reduce":
-                arg = node.args[0]
-                return [Read(arg, identity(self.graph.type(arg).shape), ())]
-            case "init":
-                return [Read(node.args[0], identity(self.graph.type(root.node).shape), ())]
-            case "write":
-                value, *indices = self.written(root.node)[root.part]
-                here = identity(self.graph.type(value).shape)
-                if not indices:
-                    return [Read(value, here, ())]
-                at, depth = node.param("at"), self.graph.type(indices[0]).rank
-                return [Read(value, here, ()), *(Read(i, here[at : at + depth], ()) for i in indices)]
-            case _:
-                return [Read(root.node, identity(self.graph.type(root.node).shape), ())]
 
     # ---------------------------------------------------------------------------------------------- measuring
     def measure(self) -> set[int]:
@@ -417,14 +333,3 @@ def _indices(read: Read) -> list[Read]:
         elif not isinstance(item, int):
             todo += [name for name, _ in item.terms]
     return out
-
-
-def is_turned(graph: Graph, index: int) -> bool:
-    """Whether a node is the transpose of a matrix."""
-    node = graph.nodes[index]
-    return node.op == "transpose" and node.param("perm") == (1, 0)
-
-
-def is_supported(graph: Graph) -> bool:
-    """Whether every op of a lowered graph has a template here."""
-    return all(n.op in TEMPLATES or inlinable(graph, n) for n in graph.nodes)

@@ -165,7 +165,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A running result, of `how`: sum, prod, max, min, any, all, argmax, argmin; or "last", a value that is replaced.
+    """A running result, of `how`: sum, prod, max, min, any, all, argmax, argmin; or "last", that is, replaced.
 
     The order of a sum is the back end's choice, as long as the result is at least as accurate as pairwise summation.
     A "last" cell begins with `start` and may be read, by its name, inside of the loops that replace it.
@@ -287,6 +287,17 @@ class Alloc:
 
 
 @dataclass(frozen=True, slots=True)
+class Fill:
+    """One value for every element of a buffer."""
+
+    buffer: str
+    value: Literal
+
+    def __str__(self) -> str:
+        return f"{self.buffer} = fill {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """The memory of `source` in another shape, or under another name."""
 
@@ -303,12 +314,12 @@ class Call:
 
     name: str
     outs: tuple[str, ...]
-    args: tuple[str, ...]
+    args: tuple[Operand, ...]
     params: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
         params = "".join(f" {k}={v}" for k, v in self.params if not isinstance(v, Program))
-        return f"{', '.join(self.outs)} = {self.name} {' '.join(self.args)}{params}"
+        return f"{', '.join(self.outs)} = {self.name} {' '.join(map(str, self.args))}{params}"
 
     def param(self, name: str) -> Any:
         return dict(self.params)[name]
@@ -324,8 +335,8 @@ class Kernel:
 
 
 Statement = (
-    Let | Position | Load | Within | Wrap | Store | Cell | Accumulate | Result | Update | Loop | If | Check | Bind | Alloc
-    | View | Call | Kernel
+    Let | Position | Load | Within | Wrap | Store | Cell | Accumulate | Result | Update | Loop | If | Check | Bind
+    | Alloc | Fill | View | Call | Kernel
 )  # fmt: skip
 
 
@@ -339,7 +350,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class OutputValue:
-    """A result: the name of a buffer or scalar (or a literal)."""
+    """A result: the name of a buffer or scalar, or a literal."""
 
     value: Operand
     dtype: Dtype
@@ -359,44 +370,10 @@ class Program:
     outputs: tuple[OutputValue, ...]
 
     def __str__(self) -> str:
+        from .listing import show_program
+
         return show_program(self)
 
 
 def show_index(index: Index) -> str:
     return f"[{', '.join(map(str, index))}]" if index else ""
-
-
-def show_program(program: Program) -> str:
-    """Print a program, one statement a line."""
-    inputs = ", ".join(f"{i.name}: {'~' if i.weak else ''}{SHORT[i.dtype.name]}[{','.join(':' * i.rank)}]" for i in program.inputs)
-    lines = [f"program {program.name}({inputs})"]
-    lines += [f"  constant {name}: {_show_constant(value)}" for name, value in program.constants]
-    inner: list[Program] = []
-    _show_body(program.body, 1, lines, inner)
-    lines.append(f"  return {', '.join(str(o.value) for o in program.outputs)}")
-    return "\n\n".join(["\n".join(lines), *map(show_program, inner)])
-
-
-def _show_constant(value: Any) -> str:
-    array = value.array()
-    return f"{SHORT[array.dtype.name]}[{', '.join(map(str, array.shape))}]"
-
-
-def _show_body(body: tuple[Statement, ...], depth: int, lines: list[str], inner: list[Program]) -> None:
-    pad = "  " * depth
-    for item in body:
-        match item:
-            case Kernel(title, statements, locs):
-                where = ", ".join(dict.fromkeys(str(loc) for loc in locs if loc.line))
-                lines.append(f"{pad}kernel {title}" + (f"  # {where}" if where else ""))
-                _show_body(statements, depth + 1, lines, inner)
-            case Loop(name, extent, statements):
-                lines.append(f"{pad}for {name} in {show_size(extent)}:")
-                _show_body(statements, depth + 1, lines, inner)
-            case If(condition, statements):
-                lines.append(f"{pad}if {condition}:")
-                _show_body(statements, depth + 1, lines, inner)
-            case _:
-                lines.append(pad + str(item))
-                if isinstance(item, Call):
-                    inner += [value for _, value in item.params if isinstance(value, Program)]

@@ -1,4 +1,4 @@
-"""The last rewriting before fusion: calls are inlined, and ops without a loop of their own become some that have one."""
+"""The last rewriting before fusion: calls are inlined, ops without a loop of their own become some that have one."""
 
 from __future__ import annotations
 
@@ -93,12 +93,28 @@ class _Lowering:
         if is_one(inner):
             return left * right if dtype.kind != "b" else left.op("logical_and", right)
         if is_one(columns):
-            # the inner axis last: x[i, k] * v[k]
-            turned = right.op("transpose", perm=(*range(b.rank - 2), b.rank - 1, b.rank - 2))
-            return self._sum(node, self._times(left, turned), rank - 1).op("expand_dims", axes=(rank - 1,))
+            source = self._turned(left)
+            if source is not None:  # x.T @ v goes along the rows of x: x[k, i] * v[k], summed over k
+                return self._sum(node, self._times(source, right), rank - 2).op("expand_dims", axes=(rank - 1,))
+            return self._sum(node, self._times(left, self._turn(right)), rank - 1).op("expand_dims", axes=(rank - 1,))
+        if is_one(rows):
+            source = self._turned(right)
+            if source is not None:
+                return self._sum(node, self._times(source, left), rank - 1).op("expand_dims", axes=(rank - 2,))
+            return self._sum(node, self._times(self._turn(left), right), rank - 2).op("expand_dims", axes=(rank - 2,))
         left = left.op("expand_dims", axes=(a.rank,))
         right = right.op("expand_dims", axes=(b.rank - 2,))
         return self._sum(node, self._times(left, right), rank - 1)
+
+    def _turn(self, x: Expr) -> Expr:
+        return x.op("transpose", perm=(*range(x.rank - 2), x.rank - 1, x.rank - 2))
+
+    def _turned(self, x: Expr) -> Expr | None:
+        """What `x` is the transpose of."""
+        made = self.builder.nodes[x.index]
+        if made.op == "transpose" and made.param("perm") == (*range(x.rank - 2), x.rank - 1, x.rank - 2):
+            return Expr(self.builder, made.args[0])
+        return None
 
     def _cast_factors(self, node: Node, a: Expr, b: Expr, dtype: np.dtype[Any]) -> Expr:
         left, right = self._cast(a, dtype), self._cast(b, dtype)
@@ -118,7 +134,7 @@ class _Lowering:
         return self._cast(terms.op("sum", axes=(axis,)), node.type.dtype)
 
     def _along(self, node: Node, args: list[Expr]) -> Expr:
-        """An op along one axis: nothing to do where that has length 1, and the last axis where only that has a template."""
+        """An op along one axis: no op where that has length 1, and along the last axis where only that has loops."""
         assert isinstance(node.type, ArrayType)
         axis, x = node.param("axis"), args[-1]
         if is_one(x.shape[axis]):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .fuse import Fusion, Nest, Root
 from .kernel import Affine
+from .steps import Fusion, Nest, Root
 from .views import Index, Read, loops_in, write_index
 
 
@@ -35,7 +35,7 @@ class Memory:
         while True:
             if node in self.owners:
                 node = self.owners[node]
-            elif self.graph.nodes[node].op == "reshape" and node not in self.fusion.stored:
+            elif self.fusion.kinds[node] == "alias" and self.graph.nodes[node].op != "pick":
                 node = self.graph.nodes[node].args[0]
             else:
                 return node

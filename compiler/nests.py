@@ -11,7 +11,6 @@ from ..tracer.graph import Loc, Node
 from ..tracer.ops import OPS
 from ..tracer.types import BOOL, INT64, ArrayType
 from .cost import compose
-from .fuse import Nest, Root
 from .kernel import (
     POWER,
     Accumulate,
@@ -33,6 +32,7 @@ from .kernel import (
     Wrap,
 )  # fmt: skip
 from .scalar import Scalars
+from .steps import Nest, Root
 from .views import ZERO, Cond, Data, Mask, Quotient, Read, identity, is_point, loops_in, reads, write_index
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def fold(name: str, dtype: np.dtype[Any], args: tuple[Any, ...]) -> Operand | No
     """The result of a primitive where constants decide it."""
     if name == "select" and isinstance(args[0], Literal):
         return args[1] if args[0].value else args[2]  # type: ignore[no-any-return]
+    if name == "cotangent" and isinstance(args[0], Literal) and args[0].value == 0:
+        return args[0]
     if name == "mul" and dtype.kind == "f":
         for one, other in (args, args[::-1]):
             if isinstance(one, Literal) and one.value == 1:
@@ -73,7 +75,9 @@ def fold(name: str, dtype: np.dtype[Any], args: tuple[Any, ...]) -> Operand | No
     with np.errstate(all="ignore"):
         if name == "cast":
             return Literal.of(args[0].value, dtype)
-        return Literal.of(FOLDED[name](*(a.value for a in args)), dtype) if dtype.kind != "b" or name in BOOLEAN else None
+        return (
+            Literal.of(FOLDED[name](*(a.value for a in args)), dtype) if dtype.kind != "b" or name in BOOLEAN else None
+        )
 
 
 BOOLEAN = ("eq", "ne", "lt", "le", "not_", "maximum", "minimum")
@@ -246,6 +250,8 @@ class Emitter:
 
     def _elementwise(self, read: Read, node: Node, operands: list[Operand], where: list[Statement]) -> Operand:
         def emit(name: str, dtype: np.dtype[Any], args: tuple[Any, ...]) -> Operand:
+            if name == "cotangent" and isinstance(args[0], Literal) and args[0].value != 0:
+                name = "mul"
             folded = fold(name, dtype, args)
             if folded is not None:
                 return folded
@@ -284,7 +290,9 @@ class Emitter:
                 self.planner.allocate(target)
                 index = self.index(identity(self.graph.type(target).shape))
                 source, dtype = self.graph.type(demanded[0].node).dtype, self.graph.type(target).dtype
-                self.sinks.append(Store(self.planner.buffer(target), index, self.cast(value, source, dtype, self.before[-1])))
+                self.sinks.append(
+                    Store(self.planner.buffer(target), index, self.cast(value, source, dtype, self.before[-1]))
+                )
 
     def _write(self, root: Root, demanded: list[Read]) -> None:
         node, type_ = self.graph.nodes[root.node], self.graph.type(root.node)

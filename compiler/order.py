@@ -69,4 +69,3 @@ def _depends(graph: Graph, reader: int, write: int) -> bool:
                 seen.add(arg)
                 todo.append(arg)
     return False
-

@@ -11,7 +11,7 @@ import numpy as np
 from ..tracer.dims import Dim, names
 from ..tracer.graph import Graph, Loc
 from .calls import write_call
-from .fuse import Fusion, Nest, Root, Step, fuse
+from .fuse import fuse
 from .kernel import (
     EMPTY,
     Alloc,
@@ -30,8 +30,26 @@ from .kernel import (
 from .lower import lower
 from .memory import Memory
 from .nests import LOOPS, Emitter
+from .reuse import reuse
+from .rows import join_rows
+from .steps import Fusion, Nest, Step
 
-RESERVED = {"np", "math", "range", "min", "max", "status", "once", "at", "u", "lo", "int", "float", "bool", *keyword.kwlist}
+RESERVED = {
+    "np",
+    "math",
+    "range",
+    "min",
+    "max",
+    "status",
+    "once",
+    "at",
+    "u",
+    "lo",
+    "int",
+    "float",
+    "bool",
+    *keyword.kwlist,
+}
 
 
 def program_of(graph: Graph, name: str = "") -> Program:
@@ -117,11 +135,11 @@ class Planner:
                 name = self.unique(f"{self.name}_c{node}")
                 self.constants.append((name, item.param("value")))
                 self.buffers[node] = name
-            elif item.op == "reshape":
-                view = self.new(node)
-                self.emit(View(view, self.buffer(item.args[0])))
             elif item.op == "pick":
                 self.buffers[node] = self.results[item.args[0]][item.param("index")]
+            elif self.fusion.kinds[node] == "alias":
+                source = self.buffer(item.args[0])
+                self.emit(View(self.new(node), source))
             else:
                 raise AssertionError(f"%{node} = {item.op} was not stored")
         return self.buffers[node]
@@ -168,7 +186,9 @@ class Planner:
             type_ = graph.type(index)
             inputs.append(Input(name, type_.dtype, type_.rank, type_.weak))
         self.emit()
-        return Program(self.name, tuple(inputs), atoms, tuple(self.constants), tuple(self.body), outputs)
+        results = {o.value for o in outputs if isinstance(o.value, str)}
+        body = reuse(join_rows(tuple(self.body), results), results)
+        return Program(self.name, tuple(inputs), atoms, tuple(self.constants), body, outputs)
 
     def _sizes(self) -> tuple[tuple[str, str, int | None], ...]:
         out: list[tuple[str, str, int | None]] = []
@@ -192,11 +212,10 @@ class Planner:
         if isinstance(step, Nest):
             self._nest(number, step)
             return
-        if step.kind != "call":
-            emitter = Emitter(self, ())
-            # what a copy reads as a whole is not a load
-            emitter.compute(evaluated, [r for r in loaded if len(r.index) == self.graph.type(r.node).rank])
-            self.emit(*emitter.statements())
+        emitter = Emitter(self, ())
+        # what a step reads as a whole is not a load
+        emitter.compute(evaluated, [r for r in loaded if len(r.index) == self.graph.type(r.node).rank])
+        self.emit(*emitter.statements())
         if step.kind == "guard":
             subject = self.graph.guards[step.node].subject
             if isinstance(subject, int) or names(subject) & self.fusion.binders.keys():
@@ -218,11 +237,8 @@ class Planner:
         for root in nest.roots:
             emitter.finish(root, self.fusion.demands[root])
         statements = emitter.statements()
-        title = ", ".join(dict.fromkeys(self._title(root) for root in nest.roots))
+        title = ", ".join(dict.fromkeys(self.graph.nodes[root.node].op for root in nest.roots))
         self.emit(Kernel(title, tuple(statements), tuple(emitter.locs)))
-
-    def _title(self, root: Root) -> str:
-        return self.graph.nodes[root.node].op if root.kind != "store" else self.buffers.get(root.node, "")
 
     def _copy(self, node: int) -> None:
         base = self.graph.nodes[node].args[0]
@@ -267,4 +283,3 @@ def _letters(number: int) -> str:
         number, rest = divmod(number, 26)
         out = "abcdefghijklmnopqrstuvwxyz"[rest] + out
     return out
-

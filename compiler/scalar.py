@@ -35,6 +35,7 @@ PRIMITIVES: dict[str, Primitive] = {
     **_rows("neg abs bit_not floor ceil rint trunc", 1),
     **_rows("not_ isnan", 1, result="bool"),
     **_rows("add sub mul maximum minimum copysign", 2),
+    **_rows("cotangent", 2, cost=3),  # 0 where the first operand is 0, whatever the second; else the product
     **_rows("bit_and bit_or bit_xor shift_left shift_right", 2),
     **_rows("eq ne lt le and_ or_ xor", 2, result="bool"),
     **_rows("select", 3),

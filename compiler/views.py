@@ -207,7 +207,8 @@ def reads(graph: Graph, number: int, index: Index, mask: Mask) -> list[Read]:
         case "gather":
             return _reads_of_gather(node, shapes, index, mask)
         case _:
-            return [Read(arg, stretched(shape, whole, index), mask) for arg, shape in zip(node.args, shapes, strict=True)]
+            pairs = zip(node.args, shapes, strict=True)
+            return [Read(arg, stretched(shape, whole, index), mask) for arg, shape in pairs]
     return [Read(node.args[0], source, mask)]
 
 

@@ -17,7 +17,7 @@ from ..tracer.values import Value, emit
 from ..tracer.variable import Variable
 from .build import compile_optimised, native
 from .events import History, Miss, present
-from .recording import Effect, Recording, Source, alias_pattern, content
+from .recording import Effect, Recording, Source, alias_pattern, content, refuse_overlap
 from .signature import Signature, spec_of
 
 
@@ -49,40 +49,49 @@ class Entry:
         """The captured values of now, or why this entry does not fit them."""
         found = self._reader(function, leaves)
         if isinstance(found, tuple):
-            return Miss(0, capture=found[0], before=found[1], after=found[2])
+            return Miss(capture=found[0], before=found[1], after=found[2])
         for position, spec in enumerate(self.recording.capture_specs):
             now = spec_of(found[position], "captured")
             if now != spec:
-                return Miss(0, capture=self.recording.captures.label(position), before=str(spec), after=str(now))
+                return Miss(capture=self.recording.captures.label(position), before=str(spec), after=str(now))
         return found
 
-    def run(self, function: Any, leaves: Sequence[Any]) -> tuple[bool, Any]:
-        """(True, outputs) where the entry fits, else (False, Miss). Effects are carried out last."""
+    def run(self, function: Any, leaves: Sequence[Any], tell: Callable[..., Any]) -> tuple[bool, Any]:
+        """(True, outputs) where the entry fits, else (False, Miss).
+
+        ``tell(entry, leaves, inputs, outputs)`` hands the call to tapes and gives the outputs back, perhaps as Values.
+        Effects are carried out last: a tape keeps the inputs as they were.
+        """
         if self._plain:
             status, outs = self.compiled.run(
                 [native(x) if type(x) is np.ndarray else native(content(x)) for x in leaves]
             )
             if not status:
                 self.hits += 1
-                return True, outs
+                return True, tell(self, leaves, leaves, outs)
             return False, self._missed(status)
         recording = self.recording
-        if recording.aliases is not None and tuple(alias_pattern(leaves)) != recording.aliases:
-            return False, Miss(0, capture="arguments that are one array", before=str(recording.aliases))
         captured = self.captured(function, leaves)
         if isinstance(captured, Miss):
             return False, captured
-        inputs = [native(content(item)) for item in self._inputs(leaves, captured)]
+        if recording.aliases is not None:
+            met = [*leaves, *recording.variables, *captured]
+            refuse_overlap(met, recording.written)
+            if alias_pattern(met) != recording.aliases:
+                return False, Miss(capture="arguments that are one array", before=str(recording.aliases))
+        items = self._inputs(leaves, captured)
+        inputs = [native(content(item)) for item in items]
         status, outs = self.compiled.run(inputs)
         if status:
             return False, self._missed(status)
         self.hits += 1
+        outs = tell(self, leaves, items, outs)
         for effect in recording.effects:
             self._carry_out(effect, outs[effect.output], leaves, captured)
         return True, outs
 
     def _missed(self, status: int) -> Miss:
-        return Miss(0, guard=self.plan.graph.guards[status - 1] if status > 0 else None)
+        return Miss(guard=self.plan.graph.guards[status - 1] if status > 0 else None)
 
     def _inputs(self, leaves: Sequence[Any], captured: Sequence[Any]) -> list[Any]:
         out = []
@@ -111,18 +120,13 @@ class Entry:
             if into.kind == "capture"
             else into.variable
         )
+        array = out.array if isinstance(out, Value) else out
         if isinstance(target, Variable):
-            target._store(Value(out))
+            target._store(Value(array))  # no derivative passes through an assignment
         elif isinstance(target, Tensor):
-            target._replace(Tensor(Value(out)))
+            target._replace(Tensor(out if isinstance(out, Value) else Value(array)))
         elif isinstance(target, np.ndarray):
-            target[...] = out
-
-    def input_values(self, leaves: Sequence[Any], captured: Sequence[Any]) -> list[Value]:
-        """The inputs as values that a tape may know."""
-        from ..tracer.values import lift
-
-        return [lift(item) for item in self._inputs(leaves, captured)]
+            target[...] = array
 
 
 class Table:
@@ -166,8 +170,7 @@ class Table:
         with self.lock:
             self._gone = self.hits
             self.entries.clear()
-            self.quick.clear()
-            self.locks.clear()
+            self.quick.clear()  # the locks stay: who records holds one
 
 
 _tables: OrderedDict[Any, Table] = OrderedDict()

@@ -18,7 +18,7 @@ _numbers = itertools.count(1)
 class Miss:
     """Why one existing entry did not serve a call: a guard, a capture, or its signature."""
 
-    entry: int
+    entry: Any = None  # a weak reference: the account of a trace keeps no compiled code alive
     guard: Guard | None = None
     capture: str = ""
     before: str = ""

@@ -151,7 +151,7 @@ def explanation_of(function: Function, event: Event) -> Explanation:
         sentence = f"with {after}" if after else "without arguments"
         found = [Reason("FIRST_TRACE", "", "nothing", after, event.call_site, sentence, fix)]
     elif event.misses:
-        found = from_misses(event, _failed(function, event), function._function)
+        found = from_misses(event, _failed(event), function._function)
     else:
         past = {e.signature: e.names for e in table.history.events if e is not event}
         found = from_signatures(event, past, function._binder.name_of, table.limit)
@@ -161,12 +161,11 @@ def explanation_of(function: Function, event: Event) -> Explanation:
     )  # fmt: skip
 
 
-def _failed(function: Function, event: Event) -> list[Failed]:
+def _failed(event: Event) -> list[Failed]:
     """The misses of an event, each with the entry it speaks of."""
-    entries = function._table.entries.get(event.signature, ())
     out = []
     for miss in event.misses:
-        entry = entries[miss.entry] if miss.entry < len(entries) else None
+        entry = None if miss.entry is None else miss.entry()
         known = (None, None) if entry is None else (entry.plan.graph, getattr(entry, "event", None))
         out.append(Failed(miss, *known))
     return out
@@ -244,9 +243,9 @@ def announce_fallback(function: Function, signature: Signature, misses: Sequence
         function._label, function._line(), "fallback", signature, () if named is None else named.names, user_loc(),
         tuple(table.entries), tuple(misses), transform=function.kind,
     )  # fmt: skip
-    reasons = from_misses(event, _failed(function, event), function._function)
+    reasons = from_misses(event, _failed(event), function._function)
     worst = reasons[0]
-    count = len(table.entries[signature])
+    count = len(misses)
     limit = replace(
         worst,
         code="MAX_ENTRIES",

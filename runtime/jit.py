@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
 import types
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -16,9 +18,10 @@ from ..tracer.graph import Graph, Loc
 from ..tracer.ops import OPS
 from ..tracer.tape import Tape
 from ..tracer.tensor import Tensor
-from ..tracer.values import Value
+from ..tracer.values import Value, lift
 from .cache import Entry, Plan, Stats, code_key, table_of
 from .events import Event, Miss
+from .explain import announce, announce_fallback
 from .recording import Recording, record
 from .signature import Binder, Marked, Signature, flatten, spec_of
 
@@ -85,19 +88,24 @@ class Function:
         while True:
             entries = self._table.entries.get(signature, ())
             for entry in entries[tried:]:
-                fits, outs = entry.run(self._function, leaves)
+                fits, outs = entry.run(self._function, leaves, self._tell)
                 if fits:
                     self._counts.hits += 1
-                    return self._hand_out(entry, outs, leaves)
-                misses.append(dataclasses.replace(outs, entry=tried))
+                    return self._hand_out(entry, outs)
+                misses.append(dataclasses.replace(outs, entry=weakref.ref(entry)))
                 tried += 1
+            made = None
             with self._table.lock_for(signature):
-                if len(self._table.entries.get(signature, ())) > tried:
-                    continue  # another thread has recorded meanwhile
-                if tried >= self._max_entries:
-                    return self._fall_back(args, kwargs, signature, misses)
-                made, outs = self._trace(args, kwargs, leaves, signature, misses)
-                return self._direct(*args, **kwargs) if made is None else self._hand_out(made, outs, leaves)
+                present = len(self._table.entries.get(signature, ()))
+                if present != tried:  # another thread has recorded meanwhile, or cleared the cache
+                    tried, misses = (tried, misses) if present > tried else (0, [])
+                    continue
+                # entries for other captured functions or modes are other programs, not outcomes of this one
+                if sum(1 for miss in misses if not miss.capture) >= self._max_entries:
+                    announce_fallback(self, signature, misses)
+                else:
+                    made, outs = self._trace(args, kwargs, leaves, signature, misses)
+            return self._direct(*args, **kwargs) if made is None else self._hand_out(made, outs)
 
     def _quick_key(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """A key for a call with arrays and floats alone, which needs no look into trees; None for any other."""
@@ -163,7 +171,7 @@ class Function:
         )  # fmt: skip
         self._note(entry.event)
         self._table.add(signature, entry)
-        fits, outs = entry.run(self._function, leaves)
+        fits, outs = entry.run(self._function, leaves, self._tell)
         # a branch on the last bit: the compiled value may take the other side than NumPy's did
         return (entry, outs) if fits else (None, None)
 
@@ -173,8 +181,6 @@ class Function:
         return record(self._function, *self._mark(args, kwargs), names, signature.specs, self._label)
 
     def _note(self, event: Event) -> None:
-        from .explain import announce
-
         for counts in (self._counts, self._table):
             counts.traces += 1
             counts.compiles += 1
@@ -183,30 +189,24 @@ class Function:
         self._table.history.add(event)
         announce(self, event)
 
-    def _fall_back(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], signature: Signature, misses: list[Miss]
-    ) -> Any:
-        from .explain import announce_fallback
-
-        announce_fallback(self, signature, misses)
-        return self._direct(*args, **kwargs)
-
-    def _hand_out(self, entry: Entry, outs: Sequence[Any], leaves: Sequence[Any]) -> Any:
-        """The caller's result: arrays, or Tensors on the tapes that watch an input."""
+    def _tell(self, entry: Entry, leaves: Sequence[Any], items: Sequence[Any], outs: Sequence[Any]) -> Sequence[Any]:
+        """The outputs as Values, on the tapes that watch an input; arrays where no Tensor and no tape is concerned."""
         tapes = [r for r in context.recorders if isinstance(r, Tape)]
         traced = any([isinstance(leaf, Tensor) for leaf in leaves])
         if not traced and not (tapes and any(s.kind != "leaf" for s in entry.recording.sources)):
-            return entry.plan.assemble(outs)
-        captured = entry.captured(self._function, leaves)
-        assert isinstance(captured, list)
-        values = tuple(entry.input_values(leaves, captured))
+            return outs
+        values = tuple(map(lift, items))
         known = [t for t in tapes if any([v in t._known for v in values])]
         if not traced and not known:
-            return entry.plan.assemble(outs)
+            return outs
         results = tuple([Value(o, (), True) if type(o) in (int, float, bool) else Value(o) for o in outs])
         for tape in known:
             tape.record(OPS["call"], values, {"graph": entry.plan.graph}, results, None)
-        return entry.plan.assemble([Tensor(r) for r in results])
+        return results
+
+    def _hand_out(self, entry: Entry, outs: Sequence[Any]) -> Any:
+        """The caller's result: arrays, or Tensors of Values."""
+        return entry.plan.assemble([Tensor(o) if type(o) is Value else o for o in outs])
 
     # -- what subclasses say -------------------------------------------------------------------------------------
 
@@ -223,7 +223,15 @@ class Function:
         return self if instance is None else types.MethodType(self, instance)
 
     def __reduce__(self) -> Any:
+        if self._is_global():
+            return self.__qualname__  # made by a decorator: known by the name under which it is found
         return (_rebuild, (type(self), self._inner, self._state()))
+
+    def _is_global(self) -> bool:
+        found: Any = sys.modules.get(getattr(self, "__module__", ""))
+        for name in getattr(self, "__qualname__", "").split("."):
+            found = getattr(found, name, None)
+        return found is self
 
     def _state(self) -> dict[str, Any]:
         return {

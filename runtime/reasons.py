@@ -50,7 +50,7 @@ def from_signatures(
     `leaf_names` holds the signatures that were ever met, `name_of` gives the name of a positional argument.
     """
     new, where = event.signature, event.call_site
-    if not event.known or (new in leaf_names and new not in event.known):
+    if not event.known or new in leaf_names or new in event.known:  # met before, and without an entry now
         code = "EVICTED" if len(event.known) >= limit else "CLEARED"
         return [Reason(code, "all arguments", "compiled", code.lower(), where, *_GONE[code])]
     near = nearest(new, event.known)

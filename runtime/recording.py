@@ -53,7 +53,9 @@ class Recording:
     effects: tuple[Effect, ...]
     captures: Captures
     capture_specs: tuple[Spec, ...]
-    aliases: tuple[int, ...] | None
+    aliases: tuple[int, ...] | None  # of leaves, Variables and captures, where the body writes into one
+    written: tuple[int, ...]  # which of these it writes into
+    variables: tuple[Any, ...]  # those that the body met outside of its arguments
     seconds: float = 0.0
     made: tuple[Any, ...] = field(default=(), repr=False)
 
@@ -89,7 +91,8 @@ def record(
     leaves, tree = flatten((args, kwargs))
     trace = Trace(name)
     sources: list[Source] = []
-    aliases = alias_pattern(leaves)
+    variables: list[Any] = []
+    captured: list[Any] = []
     capture_handles: list[tuple[int, Tensor, Value]] = []
     capture_specs: list[Spec] = []
 
@@ -97,6 +100,8 @@ def record(
     read_variable = trace.variable_value
 
     def variable_value(variable: Any) -> Value:
+        if not any(variable is v for v in variables) and not any(variable is handle for _, handle in shadows):
+            variables.append(variable)
         before = len(trace.inputs)
         value = read_variable(variable)
         if len(trace.inputs) > before:
@@ -106,12 +111,17 @@ def record(
     trace.variable_value = variable_value  # type: ignore[method-assign]
 
     def lift_capture(path: Any, item: Any, label: str) -> Any:
+        captured.append(item)
+        if share and isinstance(item, np.ndarray) and id(item) in by_identity:
+            capture_specs.append(spec_of(item, label))
+            return by_identity[id(item)]
         value = trace.input(label, item)
         sources.append(Source("capture", len(capture_specs)))
         capture_specs.append(spec_of(item, label))
         handle = handle_for(value, item, trace.input_names[-1])
         if isinstance(handle, Tensor):
             capture_handles.append((len(sources) - 1, handle, value))
+            by_identity[id(item)] = handle
         return handle
 
     with recording(trace):
@@ -124,7 +134,7 @@ def record(
             if not spec.dynamic:
                 handles.append(captures.argument(index, leaf.item if type(leaf) is Marked else leaf))
                 continue
-            if share and spec.kind == "array" and id(leaf) in by_identity:
+            if share and id(leaf) in by_identity:
                 handles.append(by_identity[id(leaf)])
                 continue
             item = content(leaf)
@@ -134,6 +144,9 @@ def record(
                 handle: Any = shadow_of(leaf, value)
                 trace.variables[id(handle)] = (handle, value)
                 shadows.append((index, handle))
+                by_identity[id(leaf)] = handle
+                if share:
+                    trace.stands[id(leaf)] = handle
             else:
                 handle = handle_for(value, item, trace.input_names[-1])
                 if isinstance(handle, Tensor):
@@ -141,7 +154,8 @@ def record(
                     by_identity[id(leaf)] = handle
             handles.append(handle)
         own_args, own_kwargs = unflatten(tree, handles)
-        body = instrument(function, captures) if run is None else run
+        body = instrument(function, captures)  # in any case: captures are found from this function
+        body = body if run is None else run
         try:
             result = body(*own_args, **own_kwargs)
         except NumtapeError as error:
@@ -162,6 +176,7 @@ def record(
                 values.append(trace.follow(lift(leaf)))
                 kept.append(Out(len(values) - 1))
             else:
+                _refuse_lazy(leaf)
                 kept.append(captures.plain(leaf))
         effects: list[Effect] = []
         shadow_index = {id(handle): index for index, handle in shadows}
@@ -174,13 +189,23 @@ def record(
                 effects.append(Effect(len(values), sources[position]))
                 values.append(handle._read())
     graph = trace.finish(values)
-    writes = [e for e in effects if e.into.kind == "leaf" and specs[e.into.index].kind == "array"]
-    if writes and not share and len(set(aliases)) < len(aliases):
+    met = [*leaves, *variables, *captured]
+    start = {"leaf": 0, "capture": len(leaves) + len(variables)}
+    written = tuple([start[e.into.kind] + e.into.index for e in effects if e.into.kind in start])
+    aliases = alias_pattern(met) if effects else None
+    refuse_overlap(met, written)
+    if aliases is not None and not share and len(set(aliases)) < len(aliases):
         return record(function, args, kwargs, names, specs, name, True, run)
     return Recording(
         graph, tuple(sources), tuple(specs), tuple(names), tree, out_tree, tuple(kept), tuple(effects), captures,
-        tuple(capture_specs), tuple(aliases) if writes else None, time.perf_counter() - started, tuple(trace.made),
+        tuple(capture_specs), aliases, written, tuple(variables), time.perf_counter() - started, tuple(trace.made),
     )  # fmt: skip
+
+
+def _refuse_lazy(leaf: Any) -> None:
+    if hasattr(type(leaf), "__next__") or hasattr(type(leaf), "__await__"):
+        text = f"the function returns a {type(leaf).__name__}, which would compute after the recording has ended"
+        raise CaptureError(layout(text, fix="Return a list or tuple of what it yields."))
 
 
 def _line_of(error: BaseException) -> str:
@@ -222,10 +247,28 @@ def shadow_of(variable: Variable, value: Value) -> Variable:
     return shadow
 
 
-def alias_pattern(leaves: Sequence[Any]) -> list[int]:
-    """For each leaf the first one that is the same array: which arguments are one object."""
+def alias_pattern(items: Sequence[Any]) -> tuple[int, ...]:
+    """For each item the first one that is the same array or Tensor: which of them are one object."""
     first: dict[int, int] = {}
-    return [first.setdefault(id(leaf), k) if isinstance(leaf, np.ndarray) else k for k, leaf in enumerate(leaves)]
+    mutable = (np.ndarray, Tensor)
+    return tuple([first.setdefault(id(item), k) if isinstance(item, mutable) else k for k, item in enumerate(items)])
+
+
+def refuse_overlap(items: Sequence[Any], written: Sequence[int]) -> None:
+    """Raise CaptureError if an array that is written into shares memory with another one."""
+    for item in [items[k] for k in written]:
+        if any(_overlap(item, other) for other in items):
+            text = "the function writes into an array that shares memory with another one that it takes"
+            raise CaptureError(layout(text, fix="Pass a copy of one of them, or write into a new array."))
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    if a is b or not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray) or not np.may_share_memory(a, b):
+        return False
+    try:
+        return np.shares_memory(a, b, max_work=1000)
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _refuse_mutation(tree: Any, handles: list[Any], arguments: Any) -> None:

@@ -2,18 +2,26 @@
 
 import numpy as np
 
-from numtape.tracer.evaluate import evaluate, evaluate_node
+from numtape.tracer.evaluate import GuardFailed, evaluate, evaluate_node
 
 SUMS = ("sum", "matmul", "scatter_add", "prod", "cumsum")
 
 
 def interpret(graph, inputs):
-    """What the interpreter gives; the exception where NumPy raises."""
+    """What the interpreter gives; the exception where NumPy raises, or a guard doesn't hold."""
     with np.errstate(all="ignore"):
         try:
             return evaluate(graph, inputs)
-        except (IndexError, ValueError, ZeroDivisionError) as error:
+        except (GuardFailed, IndexError, ValueError, ZeroDivisionError) as error:
             return error
+
+
+def assert_refused(status, error):
+    """The status of a compiled graph where the interpreter raises."""
+    if isinstance(error, GuardFailed):
+        assert status == error.index + 1
+    else:
+        assert status < 0, f"status {status}, and the interpreter raises {error!r}"
 
 
 def assert_close(got, want, tolerance, scale=None, what=""):
@@ -48,7 +56,7 @@ def relative(bound):
 
 
 def assert_each_node_agrees(graph, inputs, outputs):
-    """Compare every node, all being outputs, with what NumPy makes of the compiled values of its arguments: to 4 ulp."""
+    """Compare each node that is an output with what NumPy makes of the compiled values of its arguments: to 4 ulp."""
     values = dict(zip(graph.outputs, outputs, strict=True)) | dict(enumerate(inputs))
     sizes = {}
     for name, value in zip(graph.names, inputs, strict=True):
@@ -66,5 +74,3 @@ def assert_each_node_agrees(graph, inputs, outputs):
                 positive = [np.abs(a) if np.asarray(a).dtype.kind == "f" else a for a in args]
                 scale = np.abs(evaluate_node(node, positive, dict(sizes)))
             assert_close(values[index], want, ulps(4), scale, f"%{index} = {node.op}")
-
-

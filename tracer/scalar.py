@@ -17,7 +17,7 @@ from .context import context, place
 from .dims import Dim
 from .errors import TraceError, layout
 from .ops import OPS
-from .values import Value, apply, emit, lift, number
+from .values import Value, apply, emit, lift, number, unrecorded
 
 _RELATIONS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "lt": ("<", operator.lt), "le": ("<=", operator.le), "gt": (">", operator.gt), "ge": (">=", operator.ge),
@@ -190,6 +190,12 @@ class Scalar:
     def item(self) -> Scalar:
         return self
 
+    def __copy__(self) -> Scalar:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Scalar:
+        return self
+
     def conjugate(self) -> Scalar:
         return self
 
@@ -200,9 +206,7 @@ class Scalar:
         if self.kind is int:
             return self
         if digits is not None:
-            raise TraceError(
-                layout("round(x, digits) of a traced float is not recorded", fix="Use np.round(x, digits).")
-            )
+            raise unrecorded("round(x, digits) of a traced float", "Use np.round(x, digits).")
         return as_int(_emit("rint", self))
 
     def __floor__(self) -> Any:

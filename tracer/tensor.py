@@ -19,7 +19,7 @@ from .op import Op
 from .operators import install_operators
 from .ops import OPS
 from .scalar import Scalar, as_key, as_user_size
-from .values import Value, apply, attempt, emit, lift
+from .values import Value, apply, attempt, emit, lift, unrecorded
 
 Chain = tuple[tuple[str, dict[str, Any]], ...]
 
@@ -145,10 +145,10 @@ class Tensor:
 
     @property
     def flat(self) -> Any:
-        raise _unrecorded("Tensor.flat", "Use x.ravel()[...] instead.")
+        raise unrecorded("Tensor.flat", "Use x.ravel()[...] instead.")
 
     def view(self, *args: Any) -> Any:
-        raise _unrecorded("Tensor.view", "Use x.astype(...) or x.reshape(...) instead.")
+        raise unrecorded("Tensor.view", "Use x.astype(...) or x.reshape(...) instead.")
 
     def __len__(self) -> int:
         sizes = self._read().sizes
@@ -302,11 +302,6 @@ class Tensor:
 
 
 _NO_PARAMS: dict[str, Any] = {}
-
-
-def _unrecorded(what: str, fix: str) -> TraceError:
-    error = TraceError(layout(f"{what} is not recorded", fix=fix))
-    return error if context.trace is None else context.trace.noted(error)
 
 
 def wrap(value: Value, row: Op | None = None, args: tuple[Any, ...] = (), params: dict[str, Any] = _NO_PARAMS) -> Any:

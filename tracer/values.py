@@ -9,7 +9,7 @@ import numpy as np
 
 from .context import Place, context, loc_of, place
 from .dims import Dim
-from .errors import DtypeError, ShapeError, layout
+from .errors import DtypeError, ShapeError, TraceError, layout
 from .graph import BINDING
 from .op import Op
 from .ops import OPS
@@ -215,6 +215,12 @@ def attempt(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise
     trace.failure = before
     return result
+
+
+def unrecorded(what: str, fix: str) -> TraceError:
+    """The error for what NumPy has and a recording has not."""
+    error = TraceError(layout(f"{what} is not recorded", fix=fix))
+    return error if context.trace is None else context.trace.noted(error)
 
 
 _WEAK_OPS = {"size", "weaken", "integer"}

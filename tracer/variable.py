@@ -43,7 +43,7 @@ class Variable(Tensor):
         trace = context.trace
         if trace is not None:
             trace.variable_made(self)
-        content = value.numpy() if isinstance(value, Tensor) and trace is None else value
+        content = value._current().array if isinstance(value, Tensor) else value
         array = np.array(content, dtype=dtype)
         lift(array)
         super().__init__(Value(array if array.ndim else array[()]))

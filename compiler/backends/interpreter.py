@@ -27,4 +27,6 @@ class Interpreted:
 
     @property
     def dispatcher(self) -> Any:
-        raise TypeError(f"{self.graph.name} holds an op or dtype that numba can't compile: it can't be called from @njit code")
+        raise TypeError(
+            f"{self.graph.name} holds an op or dtype that numba can't compile: it can't be called from @njit code"
+        )

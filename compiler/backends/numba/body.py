@@ -9,13 +9,36 @@ import numpy as np
 
 from ....tracer.dims import Dim
 from ...kernel import (
-    Accumulate, Affine, Alloc, Bind, Call, Cell, Check, If, Index, Kernel, Let, Literal, Load, Loop, Operand, Position,
-    Program, Result, Statement, Store, Update, View, Within, Wrap,
+    Accumulate,
+    Affine,
+    Alloc,
+    Bind,
+    Call,
+    Cell,
+    Check,
+    Fill,
+    If,
+    Index,
+    Kernel,
+    Let,
+    Literal,
+    Load,
+    Loop,
+    Operand,
+    Position,
+    Program,
+    Result,
+    Statement,
+    Store,
+    Update,
+    View,
+    Within,
+    Wrap,
 )  # fmt: skip
 from ...nests import start_of
 from .library import write_call
 from .templates import bare, cast, dtype_name, literal, spell
-from .uses import count_uses, fails, used_here
+from .uses import buffers_in, count_uses, fails, used_here, written_in
 
 BLOCK = 512  # terms that are added up plainly, before two-sum joins the blocks
 LONGEST = 110  # characters of an expression before its value gets a name
@@ -31,6 +54,7 @@ class Writer:
         self.given = given
         self.lines: list[str] = []
         self.pad = 1
+        self.ranks: dict[str, int] = {}
         self.dtypes: dict[str, Any] = {i.name: i.dtype for i in program.inputs}
         self.sizes = {name: self._size_name(inner, axis) for name, inner, axis in program.sizes}
         self.used_sizes: dict[str, None] = {}
@@ -40,6 +64,7 @@ class Writer:
         self.shifted: set[str] = set()  # loops that don't begin at 0
         self.extents: dict[str, Any] = {}
         count_uses(program.body, self.uses)
+        self.touched = buffers_in(program)
 
     def _size_name(self, stem: str, axis: int | None) -> str:
         if axis is not None:
@@ -80,7 +105,9 @@ class Writer:
         if type(a.offset) is not int or a.offset or not parts:
             parts.append(("", a.offset))
         for name, factor in parts:
-            minus = isinstance(factor, int) and factor < 0 or isinstance(factor, Dim) and all(f < 0 for _, f in factor.terms)
+            minus = (isinstance(factor, int) and factor < 0) or (
+                isinstance(factor, Dim) and all(f < 0 for _, f in factor.terms)
+            )
             size = factor * -1 if minus else factor
             text = (name if size == 1 else f"{self.size(size)} * {name}") if name else self.size(size)
             out = f"{out} {'-' if minus else '+'} {text}" if out else f"-{text}" if minus else text
@@ -122,7 +149,7 @@ class Writer:
 
     # ------------------------------------------------------------------------------------------- statements
     def block(self, body: tuple[Statement, ...]) -> None:
-        written = {s.buffer for s in body if isinstance(s, Store | Update)}
+        written = written_in(body)
         local = used_here(body)
         for item in body:
             self.statement(item, written, local)
@@ -133,7 +160,8 @@ class Writer:
                 text = spell(op, dtype, self.dtype_of(args[-1]), [self.operand(a) for a in args])
                 self.assign(name, dtype, text, name in local)
             case Position(name, index, step):
-                text = f"({self.affine(index)})" if step == 1 else f"(({self.affine(index)}) // {step})"
+                text = self.affine(index) if step == 1 else f"({self.affine(index)}) // {step}"
+                text = text if text.isidentifier() or text.isdigit() else f"({text})"
                 self.assign(name, INTEGER, text, name in local and step == 1)
             case Load(name, dtype, buffer, index, mask):
                 text = f"{buffer}[{self.index(index)}]"
@@ -170,9 +198,11 @@ class Writer:
                 self.line(f"{self.sizes[atom]} = {cast(self.operand(value), self.dtype_of(value), INTEGER)}")
             case Alloc():
                 self._alloc(item)
+            case Fill(buffer, value):
+                self.line(f"{buffer}.fill({literal(value)})")
             case View(buffer, source):
-                self.dtypes[buffer.name] = buffer.dtype
-                if buffer.name in self.given.values():
+                self.dtypes[buffer.name], self.ranks[buffer.name] = buffer.dtype, len(buffer.shape)
+                if buffer.name in self.given.values() or buffer.name not in self.touched:
                     return
                 self.line(f"{buffer.name} = {source}.reshape({self.shape(buffer.shape)})")
             case Call():
@@ -184,17 +214,18 @@ class Writer:
 
     def _within(self, item: Within) -> str:
         tests = [self.operand(item.base)] if item.base else []
-        text = self.affine(item.index)
-        single = item.index.terms[0] if len(item.index.terms) == 1 else None
-        limit = item.extent * item.step
-        forward = single is not None and single[1] == 1 and single[0] in self.extents
-        if not (forward and isinstance(item.index.offset, int) and item.index.offset >= 0):
-            tests.append(f"({text} >= 0)")
-        if not (forward and item.step == 1 and self.extents[single[0]] + item.index.offset == limit):  # type: ignore[index]
+        index, limit = item.index, item.extent * item.step
+        text = self.affine(index)
+        loop, factor = index.terms[0] if len(index.terms) == 1 else ("", 0)
+        forward = loop in self.extents and factor == 1
+        offset = index.offset if isinstance(index.offset, int) else None
+        if not (forward and offset is not None and offset >= 0):
+            tests.append(f"({loop} >= {-offset})" if forward and offset is not None else f"({text} >= 0)")
+        if not (forward and item.step == 1 and self.extents[loop] + index.offset == limit):
             tests.append(f"({text} < {self.size(limit)})")
         if item.step != 1:
             tests.append(f"(({text}) % {item.step} == 0)")
-        return " & ".join(tests) if tests else "True"
+        return bare(tests[0]) if len(tests) == 1 else " & ".join(tests) or "True"
 
     def _wrap(self, item: Wrap) -> None:
         self.dtypes[item.name] = INTEGER
@@ -212,6 +243,9 @@ class Writer:
         self.line("    break")
 
     def _check(self, item: Check) -> None:
+        where = f" at {item.loc}" if item.loc.line else ""
+        if item.status > 0:
+            self.line(f"# guard {item.status - 1}{where}")
         left = self.size(item.left) if isinstance(item.left, int | Dim) else self.operand(item.left)
         if item.relation == "is":
             self._leave(f"not {left}" if item.right else left, item.status)
@@ -247,8 +281,11 @@ class Writer:
         elif item.how.startswith("arg"):
             self._accumulate_position(item, value)
         elif name in self.cells:
-            part = self.cells[name][0]
-            self.line(f"{part} = add({part}, {bare(value)})")
+            part, inside = self.cells[name]
+            if inside:
+                self.line(f"{part} = add({part}, {bare(value)})")
+            else:  # once for a row
+                self.line(f"{name}, {name}_rest = two_sum({name}, {name}_rest, {bare(value)})")
         else:
             self.line(f"{name} = {bare(spell(STEPS[item.how], dtype, dtype, [name, value]))}")
 
@@ -314,7 +351,7 @@ class Writer:
     def _alloc(self, item: Alloc) -> None:
         buffer = item.buffer
         name, shape = buffer.name, self.shape(buffer.shape)
-        self.dtypes[name] = buffer.dtype
+        self.dtypes[name], self.ranks[name] = buffer.dtype, len(buffer.shape)
         if name not in self.given:
             zeros = item.fill is not None and not any(item.fill.bits)
             self.line(f"{name} = np.{'zeros' if zeros else 'empty'}({shape}, {dtype_name(buffer.dtype)})")

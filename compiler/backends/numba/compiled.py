@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from ....tracer.graph import Graph
-from ...fuse import is_supported
 from ...kernel import Program
 from ...lower import lower
 from ...plan import program_of
+from ...steps import is_supported
 from ..interpreter import Interpreted
 from .source import Source, source_of
-
-OPTIONS = {"error_model": "numpy", "nogil": True, "boundscheck": False}
 
 
 def compile_numba(graph: Graph) -> Any:
@@ -58,7 +56,12 @@ class Compiled:
     def run(self, inputs: list[Any]) -> tuple[int, list[Any]]:
         """Call it: (status, outputs). There are no outputs unless the status is 0."""
         given = [x if cast is None else cast(x) for x, cast in zip(inputs, self._inputs, strict=True)]
-        status, *outputs = self._entry(*given)
+        try:
+            status, *outputs = self._entry(*given)
+        except TypeError:
+            # numba has another type for arrays that can't be written to
+            given = [x.copy() if isinstance(x, np.ndarray) and not x.flags.writeable else x for x in given]
+            status, *outputs = self._entry(*given)
         if status:
             return status, []
         return 0, [value if wrap is None else wrap(value) for value, wrap in zip(outputs, self._outputs, strict=True)]
@@ -66,10 +69,7 @@ class Compiled:
     @cached_property
     def dispatcher(self) -> Any:
         """The function ``(*inputs) -> (status, *outputs)`` for other code that numba compiles."""
-        import numba
-
-        entry = numba.njit(_signature(self.program, ()), **OPTIONS, no_cfunc_wrapper=True)
-        return entry(self._entry)
+        return _compiler(_signature(self.program, ()))(self._entry)
 
 
 def _caster(dtype: np.dtype[Any], weak: bool) -> Any:
@@ -85,29 +85,25 @@ def _signature(program: Program, brought: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(types.Array(from_dtype(dtype), rank, "C") if rank else from_dtype(dtype) for dtype, rank in ranks)
 
 
-def compile_source(program: Program, source: Source) -> dict[str, Any]:
-    """Compile the kernel for the types of its inputs; returns the names that the source defines."""
+def _compiler(signature: tuple[Any, ...] | None = None) -> Any:
+    """numba's decorator; with a signature it compiles at once. A wrapper for C, which nobody calls, is left out."""
     import numba
 
+    decorator: Any = numba.njit
+    options = {"error_model": "numpy", "nogil": True, "boundscheck": False, "no_cfunc_wrapper": True}
+    return decorator(**options) if signature is None else decorator(signature, **options)
+
+
+def compile_source(program: Program, source: Source) -> dict[str, Any]:
+    """Compile the kernel for the types of its inputs; returns the names that the source defines."""
     from .helpers import namespace
 
     scope = dict(namespace())
-    _bring_constants(program, scope)
+    scope |= {name: value.array() for name, value in source.constants}
     for text in source.inner:
-        exec(compile(text, f"<numtape {program.name}>", "exec"), scope)  # noqa: S102 - our own text
+        exec(compile(text, f"<numtape {program.name}>", "exec"), scope)
         name = text[4 : text.index("(")]
-        scope[name] = numba.njit(scope[name], **OPTIONS)
-    exec(compile(f"{source.kernel}\n\n{source.entry}", f"<numtape {program.name}>", "exec"), scope)  # noqa: S102
-    compiler = numba.njit(_signature(program, source.brought), **OPTIONS, no_cfunc_wrapper=True)
-    scope[program.name] = compiler(scope[program.name])
+        scope[name] = _compiler()(scope[name])
+    exec(compile(f"{source.kernel}\n\n{source.entry}", f"<numtape {program.name}>", "exec"), scope)
+    scope[program.name] = _compiler(_signature(program, source.brought))(scope[program.name])
     return scope
-
-
-def _bring_constants(program: Program, scope: dict[str, Any]) -> None:
-    for name, value in program.constants:
-        scope[name] = value.array()
-    for item in program.body:
-        for call in getattr(item, "body", ()):
-            for _, value in getattr(call, "params", ()):
-                if isinstance(value, Program):
-                    _bring_constants(value, scope)

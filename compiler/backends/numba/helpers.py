@@ -8,6 +8,16 @@ from typing import Any
 
 import numpy as np
 
+NAMES = (
+    "add argsort_rows copy_into cotangent floordiv int_floordiv int_fmod int_power int_quotient int_remainder "
+    "maximum minimum remainder select settle shift_left shift_right sort_rows two_sum"
+)
+
+
+def helper_names() -> tuple[str, ...]:
+    """The names that generated source may import from here: known without importing numba."""
+    return (*NAMES.split(), *_casts())
+
 
 @lru_cache(1)
 def namespace() -> dict[str, Any]:
@@ -54,6 +64,42 @@ def _intrinsics() -> dict[str, Any]:
 
         return type_(type_, type_), code
 
+    @intrinsic
+    def cotangent(context: Any, first: Any, second: Any) -> Any:
+        """The product, but 0 where `first` is 0: also against inf and nan."""
+        type_ = common(first, second)
+
+        def code(cgctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            nothing = builder.fcmp_ordered("==", args[0], args[0].type(0.0))
+            return builder.select(nothing, args[0].type(0.0), builder.fmul(*args))
+
+        return type_(type_, type_), code
+
+    @intrinsic
+    def two_sum(context: Any, total: Any, rest: Any, part: Any) -> Any:
+        """``total + part``, and `rest` with what that sum rounds off (Knuth, TAOCP 2, 4.2.2)."""
+        type_ = common(total, part)
+
+        def code(cgctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            a, left, b = args
+            new = builder.fadd(a, b)
+            back = builder.fsub(new, a)
+            error = builder.fadd(builder.fsub(a, builder.fsub(new, back)), builder.fsub(b, back))
+            return cgctx.make_tuple(builder, signature.return_type, (new, builder.fadd(left, error)))
+
+        return types.UniTuple(type_, 2)(type_, type_, type_), code
+
+    @intrinsic
+    def settle(context: Any, total: Any, rest: Any) -> Any:
+        """The sum of both; an infinite total has left nan behind."""
+        type_ = common(total, rest)
+
+        def code(cgctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            lost = builder.fcmp_unordered("uno", args[1], args[1])
+            return builder.select(lost, args[0], builder.fadd(*args))
+
+        return type_(type_, type_), code
+
     def extreme(ordered: str) -> Any:
         @intrinsic
         def choose(context: Any, a: Any, b: Any) -> Any:
@@ -86,22 +132,13 @@ def _intrinsics() -> dict[str, Any]:
         return types.void(target, source), code
 
     return {
-        "select": select, "add": add, "maximum": extreme(">="), "minimum": extreme("<="), "copy_into": copy_into,
+        "select": select, "add": add, "cotangent": cotangent, "two_sum": two_sum, "settle": settle,
+        "maximum": extreme(">="), "minimum": extreme("<="), "copy_into": copy_into,
     }  # fmt: skip
 
 
 def _functions() -> dict[str, Any]:
     from numba import njit
-
-    def two_sum(total: Any, rest: Any, part: Any) -> Any:
-        """Add `part` to `total`; what the sum rounds off goes into `rest` (Knuth, TAOCP 2, 4.2.2)."""
-        new = total + part
-        back = new - total
-        return new, rest + ((total - (new - back)) + (part - back))
-
-    def settle(total: Any, rest: Any) -> Any:
-        """The sum of both; an infinite total has left nan behind."""
-        return total if math.isnan(rest) else total + rest
 
     def remainder(a: Any, b: Any) -> Any:
         rest = np.fmod(a, b)
@@ -176,7 +213,9 @@ def _functions() -> dict[str, Any]:
                 j = i
                 value = row[i]
                 # nan is the only value that differs from itself
-                while j % 8 > 0 and (value < row[place[j - 1]] or (value == value and row[place[j - 1]] != row[place[j - 1]])):
+                while j % 8 > 0 and (
+                    value < row[place[j - 1]] or (value == value and row[place[j - 1]] != row[place[j - 1]])
+                ):
                     place[j] = place[j - 1]
                     j -= 1
                 place[j] = i
@@ -209,7 +248,7 @@ def _functions() -> dict[str, Any]:
                 out[r, i] = source[r, places[r, i]]
 
     functions = (
-        two_sum, settle, remainder, floordiv, int_floordiv, int_remainder, int_fmod, int_quotient, int_power, shift_left,
+        remainder, floordiv, int_floordiv, int_remainder, int_fmod, int_quotient, int_power, shift_left,
         shift_right,
     )  # fmt: skip
     sorting = {"argsort_rows": argsort_rows, "sort_rows": sort_rows}

@@ -42,7 +42,7 @@ def _matmul(writer: Writer, call: Call) -> None:
         batch = len(inner) - 2
         own = names[len(names) - batch :]
         index = ["0" if is_one(s) else name for s, name in zip(inner[:batch], own, strict=True)]
-        texts.append((f"{arg}[{', '.join(index)}]" if index else arg) + (".T" if turned else ""))
+        texts.append((f"{arg}[{', '.join(index)}]" if index else str(arg)) + (".T" if turned else ""))
     target = f"{out}[{', '.join(names)}]" if names else out
     writer.line(f"np.dot({', '.join([*texts, target])})")
     writer.pad = before
@@ -54,7 +54,8 @@ def _matmul(writer: Writer, call: Call) -> None:
 
 def _sort(writer: Writer, call: Call) -> None:
     rows, length = (bare(writer.size(call.param(name))) for name in ("rows", "length"))
-    views = [a if call.param("rank") == 2 else f"{a}.reshape(({rows}, {length}))" for a in (call.args[0], call.outs[0])]
+    arrays = [str(call.args[0]), call.outs[0]]
+    views = arrays if call.param("rank") == 2 else [f"{a}.reshape(({rows}, {length}))" for a in arrays]
     writer.line(f"{call.name}_rows({', '.join(views)})")
 
 
@@ -64,7 +65,7 @@ def _map(writer: Writer, call: Call) -> None:
     program = call.param("program")
     writer.inner.append(inner_source(program, writer.inner))
     turn, result = f"{call.outs[0]}_turn", f"{call.outs[0]}_results"
-    args = [f"{a}[{turn}]" if m else a for a, m in zip(call.args, call.param("mapped"), strict=True)]
+    args = [f"{a}[{turn}]" if m else writer.operand(a) for a, m in zip(call.args, call.param("mapped"), strict=True)]
     writer.line(f"for {turn} in range({bare(writer.size(call.param('turns')))}):")
     lines = [f"{result} = {program.name}({', '.join(args)})"]
     if fails_inside(program):

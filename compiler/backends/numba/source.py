@@ -1,28 +1,27 @@
 """From a program in kernel form to Python source: the kernel, and the function that makes room for its results.
 
-The kernel takes the inputs and the arrays for its results, and returns ``(status, *others)``, where the others are
-scalars and arrays whose sizes are found on the way. ``NAME_call(inputs)`` brings those arrays and returns
+The kernel takes the inputs and arrays for its results and temporaries, and returns ``(status, *others)``, where the
+others are scalars and arrays whose sizes are found on the way. ``NAME_call(inputs)`` brings those arrays and returns
 ``(status, *outputs)``: Python runs it as it stands, numba compiles it for use in other compiled code.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ....tracer.dims import names
-from ...kernel import Alloc, Buffer, Call, Kernel, Literal, OutputValue, Program, Statement, View
-from .body import Writer
+from ....tracer.graph import Const
+from ...kernel import Alloc, Buffer, Literal, OutputValue, Program, Statement, View
+from .body import INTEGER, Writer
+from .helpers import helper_names
+from .parts import cut, link
 from .templates import dtype_name, literal
 from .uses import fails
 
-HEAD = """import math
-
-import numpy as np
-from numba import njit
-from numtape.compiler.backends.numba.helpers import *  # select, add, two_sum, u (np.uint64), f32 (np.float32) ...
-
-
-"""
+DECORATOR = '@njit(error_model="numpy", nogil=True)'
+SPARE = 8  # temporary arrays up to this number come from the caller too
+SHOWN = 50  # elements of a constant array that are written out
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,36 @@ class Source:
     kernel: str
     entry: str
     brought: tuple[Buffer, ...]
+    constants: tuple[tuple[str, Const], ...]
 
     def __str__(self) -> str:
-        return HEAD + "\n\n".join([*(f"@njit(error_model='numpy', nogil=True)\n{t}" for t in self.inner), self.kernel, self.entry])
+        compiled = "\n\n".join(f"{DECORATOR}\n{text}" for text in (*self.inner, self.kernel))
+        body = f"{compiled}\n\n{self.entry}"
+        words = re.findall(r"[a-z_0-9]+", body)
+        helpers = ", ".join(sorted({*words} & {*helper_names()}))
+        lines = ["import math", "", "import numpy as np", "from numba import njit"]
+        if helpers:
+            lines.append(f"from numtape.compiler.backends.numba.helpers import {helpers}")
+        lines += [""] + [_constant(name, value) for name, value in self.constants]
+        return "\n".join(lines).rstrip() + f"\n\n\n{body}"
+
+
+def _constant(name: str, value: Const) -> str:
+    array = value.array()
+    if array.size > SHOWN:
+        return f"{name} = ...  # {array.dtype.name}, shape {array.shape}: a constant of the program"
+    return f"{name} = np.array({array.tolist()!r}, np.{array.dtype.name}).reshape({array.shape})"
+
+
+def constants_in(program: Program) -> tuple[tuple[str, Const], ...]:
+    """The constant arrays of a program and of those inside of it."""
+    out = list(program.constants)
+    for item in program.body:
+        for call in getattr(item, "body", ()):
+            for _, value in getattr(call, "params", ()):
+                if isinstance(value, Program):
+                    out += constants_in(value)
+    return tuple(out)
 
 
 def source_of(program: Program) -> Source:
@@ -44,6 +70,7 @@ def source_of(program: Program) -> Source:
     known = {name for name, _, _ in program.sizes}
     given: dict[str, str] = {}
     brought: list[Buffer] = []
+    names_of_results: dict[str, str] = {}
     for output in program.outputs:
         if not output.rank:
             continue
@@ -51,13 +78,32 @@ def source_of(program: Program) -> Source:
         buffer, made = buffers[output.value], output.value
         while made in views:
             made = views[made]
-        if made in buffers and all(names(size) <= known for size in buffer.shape):
-            given[made] = buffer.name
-            brought.append(buffer)
+        if made in buffers and _is_known(buffer, known):
+            brought.append(buffers[made] if buffers[made].shape == buffer.shape else buffer)
+            given[made] = names_of_results[output.value] = brought[-1].name
+    spare = [
+        item.buffer
+        for item in program.body
+        if isinstance(item, Alloc) and item.buffer.name not in given and _is_known(item.buffer, known)
+    ]
+    if len(spare) <= SPARE:  # NumPy asks for huge pages, which large arrays are cheaper to fill on
+        brought += spare
+        given |= {buffer.name: buffer.name for buffer in spare}
     inner: list[str] = []
-    returned = [o for o in program.outputs if not o.rank or o.value not in given.values()]
+    returned = [o for o in program.outputs if not o.rank or o.value not in names_of_results]
     kernel = _function(program, inner, given, [b.name for b in brought], returned)
-    return Source(tuple(inner), kernel, _entry(program, brought, returned), tuple(brought))
+    return Source(
+        tuple(inner),
+        kernel,
+        _entry(program, brought, returned, names_of_results),
+        tuple(brought),
+        constants_in(program),
+    )
+
+
+def _is_known(buffer: Buffer, known: set[str]) -> bool:
+    """Whether the shape of a buffer follows from the shapes of the inputs."""
+    return all(names(size) <= known for size in buffer.shape)
 
 
 def inner_source(program: Program, inner: list[str]) -> str:
@@ -83,26 +129,40 @@ def _function(
     program: Program, inner: list[str], given: dict[str, str], arrays: list[str], returned: list[OutputValue]
 ) -> str:
     writer = Writer(program, inner, given)
-    leaves = fails(program.body)
-    if leaves:
-        writer.line("status = 0")
-        writer.line("while True:")
-        writer.pad += 1
-    writer.block(program.body)
-    writer.line(f"return {_tuple(['0', *(writer.operand(o.value) for o in returned)])}")
-    if leaves:
-        writer.pad -= 1
-        writer.line(f"return {_tuple(['status', *map(_placeholder, returned)])}")
-    head = [f"def {program.name}({', '.join([*(i.name for i in program.inputs), *arrays])}):"]
-    head += _size_lines(program, writer)
-    return "\n".join([*head, *writer.lines]) + "\n"
+    parts = cut(program.body)
+    leaves = [fails(part) for part in parts]
+    texts: list[list[str]] = []
+    for part in parts:
+        writer.lines = []
+        writer.block(part)
+        texts.append(writer.lines)
+    values = [writer.operand(o.value) for o in returned]
+    sizes = _size_lines(program, writer)
+    names_given = [*(i.name for i in program.inputs), *arrays, *(line.split()[0] for line in sizes)]
+    functions, calls = link(texts, names_given, values, program.name, leaves, lambda name: _empty(writer, name))
+    inner += functions
+    lines = [*(f"    {call}" for call in calls), *texts[-1], f"    return {_tuple(['0', *values])}"]
+    if any(leaves):
+        lines = ["    status = 0", "    while True:", *(f"    {line}" for line in lines)]
+        lines.append(f"    return {_tuple(['status', *map(_placeholder, returned)])}")
+    head = f"def {program.name}({', '.join([*(i.name for i in program.inputs), *arrays])}):"
+    return "\n".join([head, *sizes, *lines]) + "\n"
 
 
-def _entry(program: Program, brought: list[Buffer], returned: list[OutputValue]) -> str:
+def _empty(writer: Writer, name: str) -> str:
+    """What stands for a value of that name when a part leaves early."""
+    dtype, rank = writer.dtypes.get(name, INTEGER), writer.ranks.get(name, 0)
+    return _placeholder(OutputValue(name, dtype, rank))
+
+
+def _entry(program: Program, brought: list[Buffer], returned: list[OutputValue], arrays: dict[str, str]) -> str:
     writer = Writer(program, [], {})
     for buffer in brought:
         # a size may be negative where a guard is about to say that the inputs don't fit
-        sizes = [writer.size(s) if isinstance(s, int) or _never_negative(s) else f"max(0, {writer.size(s)})" for s in buffer.shape]
+        sizes = [
+            writer.size(s) if isinstance(s, int) or _never_negative(s) else f"max(0, {writer.size(s)})"
+            for s in buffer.shape
+        ]
         shape = f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
         writer.line(f"{buffer.name} = np.empty({shape}, {dtype_name(buffer.dtype)})")
     inputs = ", ".join(i.name for i in program.inputs)
@@ -110,8 +170,8 @@ def _entry(program: Program, brought: list[Buffer], returned: list[OutputValue])
     call = f"{program.name}({', '.join([i.name for i in program.inputs] + [b.name for b in brought])})"
     writer.line(f"{', '.join(['status', *values])}{'' if values else ','} = {call}")
     left = iter(values)
-    outs = [o.value if o not in returned else next(left) for o in program.outputs]
-    writer.line(f"return {_tuple(['status', *map(str, outs)])}")
+    outs = [next(left) if o in returned else arrays[str(o.value)] for o in program.outputs]
+    writer.line(f"return {_tuple(['status', *outs])}")
     lines = [f"def {program.name}_call({inputs}):", *_size_lines(program, writer), *writer.lines]
     return "\n".join(lines) + "\n"
 
@@ -137,6 +197,3 @@ def _placeholder(output: OutputValue) -> str:
     if not output.rank:
         return literal(Literal.of(0, output.dtype))
     return f"np.empty({_tuple(['0'] * output.rank)}, {dtype_name(output.dtype)})"
-
-
-__all__ = ["Call", "HEAD", "Kernel", "Source", "inner_source", "source_of"]

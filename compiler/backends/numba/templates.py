@@ -25,6 +25,7 @@ FLOATS = {
     "neg": "(-{0})", "abs": "abs({0})", "floor": "np.floor({0})", "ceil": "np.ceil({0})", "rint": "np.rint({0})",
     "trunc": "np.trunc({0})", "isnan": "math.isnan({0})", "not_": "({0} == 0)",
     "add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0} * {1})", "div": "({0} / {1})",
+    "cotangent": "cotangent({0}, {1})",
     "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})", "copysign": "math.copysign({0}, {1})",
     "sqrt": "math.sqrt({0})", "floordiv": "{t}(floordiv({0}, {1}))", "remainder": "{t}(remainder({0}, {1}))",
     "fmod": "np.fmod({0}, {1})", "pow": "({0} ** {1})", "hypot": "math.hypot({0}, {1})",
@@ -40,17 +41,19 @@ FLOATS = {
 INTEGERS = {
     "neg": "{c}(-{0})", "abs": "{t}(abs({0}))", "bit_not": "{t}(~{0})", "not_": "({0} == 0)", "isnan": "False",
     "floor": "{0}", "ceil": "{0}", "rint": "{0}", "trunc": "{0}",
-    "add": "{t}({0} + {1})", "sub": "{t}({0} - {1})", "mul": "{t}({0} * {1})",
+    "add": "{t}({0} + {1})", "sub": "{t}({0} - {1})", "mul": "{t}({0} * {1})", "cotangent": "{t}({0} * {1})",
     "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})",
     "floordiv": "{t}(int_floordiv({0}, {1}))", "remainder": "{t}(int_remainder({0}, {1}))",
-    "fmod": "{t}(int_fmod({0}, {1}))", "div": "{t}(int_quotient({0}, {1}))", "pow": "{c}(int_power(i64({0}), i64({1})))",
+    "fmod": "{t}(int_fmod({0}, {1}))", "div": "{t}(int_quotient({0}, {1}))",
+    "pow": "{c}(int_power(i64({0}), i64({1})))",
     "bit_and": "{t}({0} & {1})", "bit_or": "{t}({0} | {1})", "bit_xor": "{t}({0} ^ {1})",
     "shift_left": "{c}(shift_left({0}, {1}, {bits}))", "shift_right": "{c}(shift_right({0}, {1}, {bits}))",
 }  # fmt: skip
 
 BOOLEANS = {
     "not_": "(not {0})", "bit_not": "(not {0})", "isnan": "False", "abs": "{0}",
-    "add": "({0} | {1})", "mul": "({0} & {1})", "sub": "({0} ^ {1})", "maximum": "({0} | {1})", "minimum": "({0} & {1})",
+    "add": "({0} | {1})", "sub": "({0} ^ {1})", "mul": "({0} & {1})", "cotangent": "({0} & {1})",
+    "maximum": "({0} | {1})", "minimum": "({0} & {1})",
     "bit_and": "({0} & {1})", "bit_or": "({0} | {1})", "bit_xor": "({0} ^ {1})",
     "and_": "({0} & {1})", "or_": "({0} | {1})", "xor": "({0} ^ {1})", "eq": "({0} == {1})", "ne": "({0} != {1})",
     "lt": "({1} & (not {0}))", "le": "({1} | (not {0}))",

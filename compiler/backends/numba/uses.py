@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from ...kernel import (
-    Accumulate,
-    Bind,
+    Alloc,
     Call,
     Check,
     If,
     Kernel,
-    Let,
     Load,
     Loop,
-    Position,
+    Program,
     Statement,
     Store,
     Update,
+    View,
     Within,
     Wrap,
 )  # fmt: skip
+from ...rows import scalars_read, within
 
 
 def fails(body: tuple[Statement, ...]) -> bool:
@@ -35,45 +34,46 @@ def fails(body: tuple[Statement, ...]) -> bool:
     return False
 
 
-def names(item: Any) -> list[str]:
-    """The scalars that a statement reads."""
-    match item:
-        case Let(args=args):
-            return [a for a in args if isinstance(a, str)]
-        case Position(index=index):
-            return [n for n, _ in index.terms]
-        case Load(index=index, mask=mask):
-            return [*(n for a in index for n, _ in a.terms), *([mask] if mask else [])]
-        case Within(index=index, base=base):
-            return [*(n for n, _ in index.terms), *([base] if base else [])]
-        case Wrap(value=value, mask=mask):
-            return [*([value] if isinstance(value, str) else []), *([mask] if mask else [])]
-        case Store(index=index, value=value) | Update(index=index, value=value):
-            return [*(n for a in index for n, _ in a.terms), *([value] if isinstance(value, str) else [])]
-        case Accumulate(value=value, position=position):
-            where = [n for n, _ in position.terms] if position is not None else []
-            return [*where, *([value] if isinstance(value, str) else [])]
-        case If(condition=condition):
-            return [condition]
-        case Check(left=left, right=right):
-            return [v for v in (left, right) if isinstance(v, str)]
-        case Bind(value=value):
-            return [value] if isinstance(value, str) else []
-        case Call(args=args):
-            return list(args)
-        case _:
-            return []
-
-
 def count_uses(body: tuple[Statement, ...], uses: Counter[str]) -> None:
     for item in body:
-        uses.update(names(item))
+        uses.update(scalars_read(item))
         # what is written more than once in the text needs a name
         if isinstance(item, Wrap | Within):
-            uses.update(names(item))
+            uses.update(scalars_read(item))
         if isinstance(item, Loop | If | Kernel):
             count_uses(item.body, uses)
 
 
 def used_here(body: tuple[Statement, ...]) -> set[str]:
-    return {name for item in body for name in names(item)}
+    return {name for item in body for name in scalars_read(item)}
+
+
+def written_in(body: tuple[Statement, ...]) -> set[str]:
+    """The buffers that statements write."""
+    out: set[str] = set()
+    for item in body:
+        match item:
+            case Store(buffer=buffer) | Update(buffer=buffer):
+                out.add(buffer)
+            case Loop(body=inside) | If(body=inside) | Kernel(body=inside):
+                out |= written_in(inside)
+            case Call(outs=outs):
+                out |= set(outs)
+    return out
+
+
+def buffers_in(program: Program) -> set[str]:
+    """The buffers that anything but a view reads or writes, or that are returned."""
+    out: set[str] = {o.value for o in program.outputs if isinstance(o.value, str)}
+    for item in within(program.body):
+        match item:
+            case Load(buffer=buffer) | Store(buffer=buffer) | Update(buffer=buffer):
+                out.add(buffer)
+            case Alloc(source=str(source)):
+                out.add(source)
+            case Call(args=args, outs=outs):
+                out |= {a for a in (*args, *outs) if isinstance(a, str)}
+    for item in reversed(program.body):
+        if isinstance(item, View) and item.buffer.name in out:
+            out.add(item.source)
+    return out

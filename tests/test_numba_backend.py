@@ -1,0 +1,286 @@
+"""Compiled graphs against the interpreter, their statuses, and what they promise of their results."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+from agreement import assert_close, assert_each_node_agrees, assert_refused, interpret, relative
+from hypothesis import HealthCheck, given, settings
+from programs import PROGRAMS, inputs, start
+from random_graphs import samples
+
+from numtape.compiler.backends.interpreter import Interpreted
+from numtape.compiler.gradient import vjp
+from numtape.compiler.pipeline import compile_graph
+from numtape.compiler.simplify import simplify
+from numtape.tracer.dims import atom
+from numtape.tracer.graph import Builder, Guard
+from numtape.tracer.ops import words as w
+from numtape.tracer.types import BOOL, FLOAT64, INT64, ArrayType
+
+N, M = atom("x.0"), atom("x.1")
+slow = settings(
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+)
+
+
+def assert_agrees(graph, values, bound=1e-9):
+    """The compiled outputs are the interpreter's, or both refuse."""
+    want = interpret(graph, values)
+    status, got = compile_graph(graph).run(values)
+    if isinstance(want, Exception):
+        assert_refused(status, want)
+        return
+    assert status == 0
+    single = any(getattr(n.type, "dtype", None) == np.float32 for n in graph.nodes)
+    for out, a, b in zip(graph.outputs, got, want, strict=True):
+        assert_close(a, b, relative(1e-3 if single else bound), what=f"%{out}")
+
+
+@slow
+@given(samples())
+def test_random_graphs(sample):
+    assert_agrees(sample.graph, sample.inputs)
+
+
+@slow
+@given(samples(everything=True))
+def test_each_node_of_random_graphs(sample):
+    if isinstance(interpret(sample.graph, sample.inputs), Exception):
+        return
+    status, outputs = compile_graph(sample.graph).run(sample.inputs)
+    assert status == 0
+    assert_each_node_agrees(sample.graph, sample.inputs, outputs)
+
+
+@slow
+@given(samples(smooth=True, most=6))
+def test_gradients_of_random_graphs(sample):
+    graph = simplify(vjp(sample.graph, list(sample.graph.inputs)))
+    ones = [np.ones_like(v) for v in interpret(sample.graph, sample.inputs)]
+    assert_agrees(graph, [*sample.inputs, *ones])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    graph = PROGRAMS[name]()
+    compiled = compile_graph(graph)
+    for n, m in ((6, 3), (4, 1), (0, 2), (1, 0), (1, 1), (5, 600), (1500, 2)):
+        values = inputs(graph, n, m)
+        want = interpret(graph, values)
+        status, got = compiled.run(values)
+        if isinstance(want, Exception):
+            assert_refused(status, want)
+            continue
+        assert status == 0
+        for a, b in zip(got, want, strict=True):
+            assert_close(a, b, relative(1e-11))
+
+
+def test_results_are_fresh_and_never_aliases():
+    b, (x, y) = start("same", x=(N,), y=(N, 2))
+    flat = w.reshape(y, (N * 2,))
+    double = x + x
+    graph = b.build([x, x, double, double, w.reshape(double, (N, 1)), flat, y, b.const(np.arange(3.0))])
+    values = [np.arange(4.0), np.arange(8.0).reshape(4, 2)]
+    compiled = compile_graph(graph)
+    status, outputs = compiled.run(values)
+    assert status == 0
+    everything = [*values, *outputs, *compiled.run(values)[1]]
+    for position, array in enumerate(everything):
+        assert array.flags.c_contiguous and array.flags.writeable
+        assert not any(np.shares_memory(array, other) for other in everything[:position])
+    for got, want in zip(outputs, interpret(graph, values), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_arrays_that_cannot_be_written_to_are_taken():
+    b, (x,) = start("frozen", x=(N,))
+    compiled = compile_graph(b.build([w.exp(x), w.sum_(x)]))
+    values = np.arange(3.0)
+    want = compiled.run([values])[1]
+    values.flags.writeable = False
+    for got, expected in zip(compiled.run([values])[1], want, strict=True):
+        np.testing.assert_array_equal(got, expected)
+    with pytest.raises(TypeError, match="No matching definition"):
+        compiled.run([values.astype("float32")])
+
+
+def test_scalars_keep_their_kind():
+    b = Builder("scalars")
+    x = b.input("x", ArrayType(np.dtype("float32")))
+    k = b.input("k", ArrayType(INT64, (), True))
+    f = b.input("f", ArrayType(FLOAT64, (), True))
+    t = b.input("t", ArrayType(BOOL, (), True))
+    n = b.input("n", ArrayType(np.dtype("int8")))
+    graph = b.build([x * f, k + k, f * k, t.op("logical_not"), n + n, w.size(b, atom("k")), x > 1.0])
+    values = [np.float32(0.1), 7, 0.3, True, np.int8(100)]
+    status, outputs = compile_graph(graph).run(values)
+    assert status == 0
+    want = interpret(graph, values)
+    assert [(type(v), v) for v in outputs] == [(type(v), v) for v in want]
+    assert outputs[4] == np.int8(-56)
+    status, again = compile_graph(graph).run([np.array(0.1, np.float32), 7, 0.3, True, np.array(100, np.int8)])
+    assert again == outputs
+
+
+def guarded():
+    """Guards on sizes, on a value, and on a count, with work between them."""
+    b = Builder("guarded")
+    x = b.input("x", ArrayType(FLOAT64, (N,)))
+    y = b.input("y", ArrayType(FLOAT64, (atom("y.0"),)))
+    total = w.sum_(w.exp(x))
+    large = total > 10.0
+    found = b.op("nonzero", x > 0.0, count="#0")
+    picked = w.gather(x, (b.op("pick", found, index=0),), (0,), 0)
+    guards = [
+        Guard(N - atom("y.0"), "==", True, 0), Guard(large.index, "is", True, 8), Guard(atom("#0") - 2, ">=", True, 12),
+    ]  # fmt: skip
+    return b.build([w.sum_(y) * x, picked, w.sum_(w.sum_(x) * y), total], guards)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "expected"),
+    [([1, 2, 3], [1], 1), ([1, 1], [1, 1], 2), ([5, -5], [1, 1], 3), ([5, 5, -1], [1, 1, 1], 0), ([], [], 2)],
+)
+def test_status_is_the_guard_that_failed(x, y, expected):
+    graph = guarded()
+    values = [np.array(x, float), np.array(y, float)]
+    status, outputs = compile_graph(graph).run(values)
+    assert status == expected
+    assert bool(outputs) == (expected == 0)
+    if expected == 0:
+        for got, want in zip(outputs, interpret(graph, values), strict=True):
+            assert_close(got, want, relative(1e-12))
+
+
+def test_a_guard_on_sizes_comes_before_any_memory():
+    b, (x, y) = start("sizes", x=(N,), y=(atom("y.0"),))
+    huge = w.broadcast_to(x, (N, 1 << 20, N))
+    graph = b.build([w.sum_(huge * 1.0) + w.sum_(y), w.slice_axis(x, 0, 3, N - 3)], [Guard(N - 3, ">=", True, 0)])
+    assert compile_graph(graph).run([np.ones(2), np.ones(1)]) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("op", "values", "params"),
+    [
+        ("gather", ([1.0, 2], [0, 2]), {"axes": (0,), "at": 0}),
+        ("gather", ([1.0, 2], [-3]), {"axes": (0,), "at": 0}),
+        ("gather", ([], [0]), {"axes": (0,), "at": 0}),
+        ("scatter_set", ([1.0, 2], [5.0], [2]), {"axes": (0,), "at": 0}),
+        ("max", ([],), {"axes": (0,)}),
+        ("argmin", ([],), {"axis": 0}),
+        ("power", ([2, 3], [1, -1]), {}),
+    ],
+)
+def test_what_numpy_refuses_has_a_negative_status(op, values, params):
+    b = Builder("refused")
+    arrays = [np.array(v, float) if not v or isinstance(v[0], float) else np.array(v) for v in values]
+    shapes = [(atom(f"{'abc'[i]}.0"),) for i in range(len(arrays))]
+    xs = [b.input("abc"[i], ArrayType(a.dtype, shape)) for i, (a, shape) in enumerate(zip(arrays, shapes, strict=True))]
+    graph = b.build([b.op(op, *xs, **params)])
+    assert isinstance(interpret(graph, arrays), Exception)
+    status, outputs = compile_graph(graph).run(arrays)
+    assert status < 0
+    assert outputs == []
+
+
+def test_sums_are_as_accurate_as_numpys():
+    b, (x,) = start("sum", x=(N,))
+    compiled = compile_graph(b.build([w.sum_(x), w.sum_(w.expand_dims(x, (0,)), (1,))]))
+    values = np.random.default_rng(0).normal(size=1_000_000) * 1e3 + 0.1
+    exact = math.fsum(values)
+    _, (total, row) = compiled.run([values])
+    assert abs(total - exact) <= abs(np.sum(values) - exact)
+    assert abs(row[0] - exact) <= abs(np.sum(values) - exact)
+    inf = np.inf
+    for special, want in (([inf, 1.0], inf), ([inf, -inf], np.nan), ([1e308, 1e308], inf), ([-0.0], 0.0)):
+        np.testing.assert_equal(compiled.run([np.array(special)])[1][0], want)
+
+
+def test_dispatcher_runs_inside_of_njit():
+    numba = pytest.importorskip("numba")
+    compiled = compile_graph(PROGRAMS["tanh_chain"]())
+    call = compiled.dispatcher
+
+    @numba.njit
+    def descend(x, y, z, steps):
+        for _ in range(steps):
+            result = call(x, y, z)
+            x = x - 0.1 * result[2]
+        return x
+
+    values = [np.linspace(0, 1, 5), np.linspace(1, 2, 5), np.linspace(-1, 1, 5)]
+    want = values[0]
+    for _ in range(3):
+        want = want - 0.1 * compiled.run([want, *values[1:]])[1][1]
+    np.testing.assert_array_equal(descend(*values, 3), want)
+
+
+def test_source_is_what_ran():
+    compiled = compile_graph(PROGRAMS["dense_layer"]())
+    scope = {}
+    exec(compiled.source, scope)
+    x = inputs(compiled.graph)
+    status, *outputs = scope["dense_layer_call"](*x)
+    assert status == 0
+    for a, b in zip(outputs, compiled.run(x)[1], strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert "for i in range" in compiled.source
+    assert compiled.kernels.startswith("program dense_layer(")
+    assert compiled.compile_seconds > 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "complex128"])
+def test_dtypes_without_arithmetic_are_interpreted(dtype):
+    b = Builder("half")
+    x = b.input("x", ArrayType(np.dtype(dtype), (N,)))
+    compiled = compile_graph(b.build([x * x]))
+    assert isinstance(compiled, Interpreted)
+    values = np.array([1, 2], dtype)
+    np.testing.assert_array_equal(compiled.run([values])[1][0], values * values)
+    with pytest.raises(TypeError, match="half holds an op or dtype that numba can't compile"):
+        _ = compiled.dispatcher
+
+
+def test_unknown_back_end():
+    with pytest.raises(ValueError, match="'numba' and 'interpreter'"):
+        compile_graph(PROGRAMS["row_sums"](), "fortran")
+
+
+def test_threads_share_a_compiled_graph():
+    compiled = compile_graph(PROGRAMS["softmax_rows"]())
+    rng = np.random.default_rng(0)
+    cases = [rng.normal(size=(n, 40)) for n in (1, 20, 300, 50)]
+    want = [compiled.run([c])[1] for c in cases]
+    wrong = []
+
+    def work(case, expected):
+        for _ in range(50):
+            got = compiled.run([case])[1]
+            if not all(np.array_equal(a, b) for a, b in zip(got, expected, strict=True)):
+                wrong.append(case.shape)
+
+    threads = [threading.Thread(target=work, args=pair) for pair in zip(cases, want, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_long_programs_are_compiled_in_parts():
+    b, (x,) = start("long", x=(N, M))
+    y = w.exp(x)
+    for k in range(1, 30):
+        row = w.slice_axis(y, 0, k - 1, 1) * 0.5 + w.slice_axis(y, 0, k, 1)
+        y = w.set_slice(y, row, (k, 0), (1, 1))
+    picked = w.gather(y, (w.iota(b, 2),), (0,), 0)
+    graph = b.build([y, w.sum_(y), picked], [Guard(w.isnan(w.sum_(y)).index, "is", False, 1)])
+    compiled = compile_graph(graph)
+    assert "long_part2" in compiled.source
+    values = [np.random.default_rng(0).normal(size=(30, 3))]
+    for got, want in zip(compiled.run(values)[1], interpret(graph, values), strict=True):
+        assert_close(got, want, relative(1e-12))
+    assert compiled.run([np.full((30, 3), np.nan)])[0] == 1
