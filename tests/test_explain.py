@@ -328,7 +328,11 @@ def traced(f, seconds, k, time=0.0):
     first = f._table.history.events[0]
     guard = entry.plan.graph.guards[0]
     event = dataclasses.replace(
-        entry.event, kind="retrace", misses=(Miss(weakref.ref(entry), guard),), compile_seconds=seconds, values={"x": (2,), "k": k}
+        entry.event,
+        kind="retrace",
+        misses=(Miss(weakref.ref(entry), guard),),
+        compile_seconds=seconds,
+        values={"x": (2,), "k": k},
     )
     assert isinstance(event, Event) and first.kind == "first"
     f._table.traces += 1
