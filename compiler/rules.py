@@ -43,12 +43,13 @@ ARITHMETIC = (
     Rule("minus_zero_plus", lambda x: -0.0 + x, lambda x: x),
     Rule("twice_negative", lambda x: w.negative(w.negative(x)), lambda x: x),
     Rule("positive", lambda x: w.positive(x), lambda x: x),
-    Rule("plus_negative", lambda x, y: x + (-y), lambda x, y: x - y),
-    Rule("negative_plus", lambda x, y: (-x) + y, lambda x, y: y - x),
-    Rule("minus_negative", lambda x, y: x - (-y), lambda x, y: x + y),
+    Rule("plus_negative", lambda x, y: x + (-y), lambda x, y: x - y if _negates(y, x) else None),
+    Rule("negative_plus", lambda x, y: (-x) + y, lambda x, y: y - x if _negates(x, y) else None),
+    Rule("minus_negative", lambda x, y: x - (-y), lambda x, y: x + y if _negates(y, x) else None),
     Rule("power_one", lambda x: x**1, lambda x: x),
     Rule("power_two", lambda x: x**2, lambda x: w.square(x)),
-    Rule("absolute_of_negative", lambda x: w.absolute(-x), lambda x: w.absolute(x)),
+    # -1 in uint8 is 255, and so is its absolute value
+    Rule("absolute_of_negative", lambda x: w.absolute(-x), lambda x: None if x.dtype.kind == "u" else w.absolute(x)),
     Rule("absolute_of_absolute", lambda x: w.absolute(w.absolute(x)), lambda x: w.absolute(x)),
     Rule("square_of_negative", lambda x: w.square(-x), lambda x: w.square(x)),
     Rule("square_of_absolute", lambda x: w.square(w.absolute(x)), lambda x: w.square(x)),
@@ -89,6 +90,11 @@ ARITHMETIC = (
     Rule("not_not", lambda x: w.logical_not(w.logical_not(x)), lambda x: x),
     Rule("stop_twice", lambda x: w.stop_gradient(w.stop_gradient(x)), lambda x: w.stop_gradient(x)),
 )
+
+
+def _negates(x: Expr, other: Expr) -> bool:
+    """Whether ``other + (-x)`` is ``other - x``: -(-128) is -128 in int8, where a wider sum would take 128 off."""
+    return x.type.inexact or x.dtype == other.dtype
 
 
 def _alike(x: Expr, y: Expr) -> bool:

@@ -23,6 +23,7 @@ from numtape.tracer.ops import words as w
 from numtape.tracer.types import BOOL, FLOAT32, FLOAT64, INT64, ArrayType
 
 TINY = 5e-324
+INT8, UINT8 = np.dtype("int8"), np.dtype("uint8")
 EXACT = [rule for rule in RULES if rule.exact]
 
 
@@ -36,23 +37,29 @@ def same_bits(a, b):
     return np.array_equal(nan, other) and np.where(nan, 0, a).tobytes() == np.where(nan, 0, b).tobytes()
 
 
-def arguments(rule, dtype, rng):
-    """Values for the variables of a rule (None for a constant), and what traces its left side on them."""
+def edges(dtype):
+    """Values at which rules fail: signed zeros, infinities, and where integers wrap."""
+    if dtype == BOOL:
+        return np.array([False, True])
+    if dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            return np.array([*EDGES, TINY, -TINY, 1e-40]).astype(dtype)
+    limits = np.iinfo(dtype)
+    return np.array([limits.min, limits.max, *range(max(limits.min, -7), 10)], dtype)
+
+
+def arguments(rule, dtype, rng, second):
+    """Values for the variables of a rule, those after the first in a second dtype, and what traces its left side."""
     parameters = inspect.signature(rule.pattern).parameters.values()
     names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     holes = {p.name: rule.sample[p.name] for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
     if "t" in holes:
-        holes["t"] = {"float64": "f64", "float32": "f32", "int64": "i64", "bool": "bool"}[dtype.name]
-    edges = np.array([*EDGES, TINY, -TINY, 1e-40])
-    edges = edges if dtype.kind == "f" else np.arange(-7, 10)
+        holes["t"] = {"float64": "f64", "float32": "f32", "int64": "i64", "uint8": "u8", "bool": "bool"}[dtype.name]
     values = {}
     for name in names:
         wish = rule.sample.get(name, () if "p" in holes else (40,))
-        if isinstance(wish, tuple):
-            with np.errstate(all="ignore"):
-                values[name] = rng.choice(edges, wish).astype(BOOL if name == "c" else dtype)[()]
-        else:
-            values[name] = wish
+        own = BOOL if name == "c" else dtype if name == names[0] else second
+        values[name] = rng.choice(edges(own), wish)[()] if isinstance(wish, tuple) else wish
     moving = [name for name, value in values.items() if type(value) is not float]
 
     def left(*inputs):
@@ -79,12 +86,14 @@ def alone(rule, graph):
 @pytest.mark.parametrize("rule", EXACT, ids=lambda rule: rule.name)
 def test_exact_rules_keep_every_bit(rule):
     rng, applied = np.random.default_rng(3), []
-    for dtype in (FLOAT64, FLOAT32, INT64, BOOL):
+    alike = [(dtype, dtype) for dtype in (FLOAT64, FLOAT32, INT64, UINT8, BOOL)]
+    mixed = [(FLOAT64, INT64), (INT64, FLOAT32), (INT64, INT8), (UINT8, INT64)]
+    for dtype, second in alike + mixed:
         for _ in range(12):
-            left, types, values = arguments(rule, dtype, rng)
+            left, types, values = arguments(rule, dtype, rng, second)
             try:
                 graph = trace(left, types)
-            except TypeError:  # NumPy has no loop for this dtype: sin of truth values has one, -True has none
+            except TypeError:  # NumPy has no loop for these dtypes: sin of truth values has one, -True has none
                 continue
             other = alone(rule, graph)
             if other.outputs != graph.outputs or other.nodes[other.outputs[0]] != graph.nodes[graph.outputs[0]]:
@@ -93,7 +102,7 @@ def test_exact_rules_keep_every_bit(rule):
                 expected = compute(graph, *values)
             except ValueError:  # integers to negative powers
                 continue
-            assert same_bits(expected[0], compute(other, *values)[0]), (dtype, values)
+            assert same_bits(expected[0], compute(other, *values)[0]), (dtype, second, values)
     assert applied, "the rule never applied"
 
 
