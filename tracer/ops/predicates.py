@@ -32,6 +32,30 @@ def _true(s: Any, x: Any) -> Any:
     return s.ne(x, s.const(0))
 
 
+def _order(name: str) -> Callable[..., Any]:
+    """`lt` or `le`; NumPy compares int64 with uint64 by value, though no integer dtype holds both."""
+
+    def scalar(s: Any, a: Any, b: Any) -> Any:
+        compare = getattr(s, name)
+        if a.dtype == b.dtype:
+            return compare(a, b)
+        if a.dtype.kind == "i":
+            return s.or_(s.lt(a, s.const(0)), compare(s.cast(a, "u64"), b))
+        return s.and_(s.le(s.const(0), b), compare(a, s.cast(b, "u64")))
+
+    return scalar
+
+
+def _equal(s: Any, a: Any, b: Any) -> Any:
+    if a.dtype == b.dtype:
+        return s.eq(a, b)
+    signed, other = (a, b) if a.dtype.kind == "i" else (b, a)
+    return s.and_(s.le(s.const(0), signed), s.eq(s.cast(signed, "u64"), other))
+
+
+LESS, LESS_EQUAL = _order("lt"), _order("le")
+
+
 def _not_finite(s: Any, x: Any) -> Any:
     # inf * 0 and nan * 0 are nan; of integers and truth values the product is 0
     return s.isnan(s.mul(x, s.const(0)))
@@ -44,12 +68,12 @@ TABLE: tuple[Op, ...] = (
     _step("trunc", np.trunc, "trunc", STEPS),
     _step("sign", np.sign, _sign, STEPS),
     _step("floor_divide", np.floor_divide, "floordiv", (Domain(3.2, 3.9), Domain(1.1, 1.5))),
-    _step("less", np.less, "lt"),
-    _step("less_equal", np.less_equal, "le"),
-    _step("greater", np.greater, lambda s, a, b: s.lt(b, a)),
-    _step("greater_equal", np.greater_equal, lambda s, a, b: s.le(b, a)),
-    _step("equal", np.equal, "eq"),
-    _step("not_equal", np.not_equal, "ne"),
+    _step("less", np.less, LESS),
+    _step("less_equal", np.less_equal, LESS_EQUAL),
+    _step("greater", np.greater, lambda s, a, b: LESS(s, b, a)),
+    _step("greater_equal", np.greater_equal, lambda s, a, b: LESS_EQUAL(s, b, a)),
+    _step("equal", np.equal, _equal),
+    _step("not_equal", np.not_equal, lambda s, a, b: s.ne(a, b) if a.dtype == b.dtype else s.not_(_equal(s, a, b))),
     _step("logical_and", np.logical_and, lambda s, a, b: s.and_(_true(s, a), _true(s, b)), BOOLEANS),
     _step("logical_or", np.logical_or, lambda s, a, b: s.or_(_true(s, a), _true(s, b)), BOOLEANS),
     _step("logical_xor", np.logical_xor, lambda s, a, b: s.xor(_true(s, a), _true(s, b)), BOOLEANS),

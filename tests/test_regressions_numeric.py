@@ -1,0 +1,26 @@
+"""Numbers that once came out otherwise than NumPy's, or not at all."""
+
+import numpy as np
+import pytest
+
+import numtape as nt
+
+
+def agrees(function, *args):
+    """A compiled call gives what NumPy gives: values, dtypes, shapes."""
+    want, got = function(*args), nt.jit(function)(*args)
+    for g, w in zip(got, want, strict=True) if isinstance(want, tuple | list) else [(got, want)]:
+        assert np.asarray(g).dtype == np.asarray(w).dtype
+        np.testing.assert_array_equal(g, w)
+
+
+@pytest.mark.parametrize("kind", ["i8", "i1"])
+def test_signed_and_unsigned_integers_compare_by_value(kind):
+    signed = np.array([-1, 0, 5, 127, -128, 3], kind)
+    unsigned = np.array([2**64 - 1, 0, 5, 127, 2**63, 2**63], "u8")
+
+    def compared(x, y):
+        return x < y, x <= y, x > y, x >= y, x == y, x != y
+
+    agrees(compared, signed, unsigned)
+    agrees(compared, unsigned, signed)
