@@ -223,15 +223,16 @@ class Function:
         return self if instance is None else types.MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        if self._is_global():
-            return self.__qualname__  # made by a decorator: known by the name under which it is found
-        return (_rebuild, (type(self), self._inner, self._state()))
+        name = self._global_name()
+        return name or (_rebuild, (type(self), self._inner, self._state()))
 
-    def _is_global(self) -> bool:
+    def _global_name(self) -> str:
+        """The name under which the module has this object itself, as a decorator leaves it; else nothing."""
         found: Any = sys.modules.get(getattr(self, "__module__", ""))
-        for name in getattr(self, "__qualname__", "").split("."):
+        path: str = getattr(self, "__qualname__", "")
+        for name in path.split("."):
             found = getattr(found, name, None)
-        return found is self
+        return path if found is self else ""
 
     def _state(self) -> dict[str, Any]:
         return {

@@ -175,11 +175,18 @@ class Marked:
         return Spec("static", (type(self.item), self.item))
 
 
+def _defaults(function: Any) -> tuple[Any, ...]:
+    function = getattr(function, "__func__", function)
+    keywords = getattr(function, "__kwdefaults__", None) or {}
+    return (getattr(function, "__defaults__", None), *keywords, *keywords.values())
+
+
 class Binder:
     """Puts a call's arguments in the order of the parameters, defaults filled in."""
 
     def __init__(self, function: Callable[..., Any], static: tuple[str | int, ...] = ()) -> None:
         self.static = frozenset(static)
+        self._function, self._given = function, _defaults(function)
         self.signature: inspect.Signature | None = None
         if not isinstance(function, np.ufunc):  # theirs lists out=, where= and more, which are not arguments here
             with contextlib.suppress(TypeError, ValueError):
@@ -198,6 +205,9 @@ class Binder:
             return args, {}
         if self.signature is None:
             return args, dict(sorted(kwargs.items()))
+        now = _defaults(self._function)
+        if len(now) != len(self._given) or any(a is not b for a, b in zip(now, self._given, strict=True)):
+            self.signature, self._given = inspect.signature(self._function), now  # defaults were given anew
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return bound.args, dict(sorted(bound.kwargs.items()))

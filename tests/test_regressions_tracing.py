@@ -1,5 +1,7 @@
 """Programs that once gave a wrong number, or failed inside the library, while they were recorded."""
 
+import enum
+import itertools
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -261,3 +263,133 @@ def test_calls_while_another_thread_clears_the_cache():
             done.set()
         clearing.result()
     assert not wrong
+
+
+# -- what is captured is never stale ---------------------------------------------------------------------------------
+
+
+def test_a_set_of_numbers_is_read_again():
+    numbers = {1.0, 2.0}
+    f = jit(lambda x: x * sum(numbers))
+    np.testing.assert_allclose(f(X), 3 * X)
+    numbers.add(5.0)
+    np.testing.assert_allclose(f(X), 8 * X)
+
+
+def test_minus_zero_is_another_default():
+    def make(zero):
+        def inner(x, sign=zero):
+            return np.copysign(x, sign)
+
+        return jit(lambda x: inner(x))
+
+    np.testing.assert_allclose(make(0.0)(X), X)
+    np.testing.assert_allclose(make(-0.0)(X), -X)
+
+
+def test_iterators_are_refused():
+    steps = itertools.count(1)
+    with pytest.raises(TypeError, match="reads on in the iterator `steps`"):
+        jit(lambda x: x * next(steps))(X)
+
+
+def test_numbers_of_objects_that_are_handed_out_as_they_are():
+    class Own:
+        def __getattribute__(self, name):
+            return object.__getattribute__(self, name)
+
+    own, local = Own(), threading.local()
+    own.k, local.k = 2.0, 3.0
+    f = jit(lambda x: x * own.k * local.k)
+    np.testing.assert_allclose(f(X), 6 * X)
+    own.k = 5.0
+    np.testing.assert_allclose(f(X), 15 * X)
+    local.k = 1.0
+    np.testing.assert_allclose(f(X), 5 * X)
+
+
+def test_an_attribute_that_hides_the_class_s_later():
+    class Model:
+        k = 2.0
+
+        def scale(self, x):
+            return x * self.k
+
+    model = Model()
+    f = jit(lambda x: model.scale(x))
+    np.testing.assert_allclose(f(X), 2 * X)
+    model.k = 5.0
+    np.testing.assert_allclose(f(X), 5 * X)
+    model.scale = lambda x: -x
+    np.testing.assert_allclose(f(X), -X)
+
+
+def test_truth_of_a_captured_object():
+    class Switch:
+        def __init__(self, level):
+            self.level = level
+
+        def __bool__(self):
+            return self.level > 3
+
+    switch = Switch(2.0)
+    f = jit(lambda x: x if switch else -x)
+    np.testing.assert_allclose(f(X), -X)
+    switch.level = 9.0
+    np.testing.assert_allclose(f(X), X)
+
+
+def test_globals_asked_for_by_name(monkeypatch):
+    def given(x):
+        return x * globals().get("LATER", 1.0)
+
+    def caught_name(x):
+        try:
+            return x * LATER
+        except NameError:
+            return x
+
+    def asked(x):
+        return x * 3 if "LATER" in globals() else x
+
+    functions = [jit(f) for f in (given, caught_name, asked)]
+    for f in functions:
+        np.testing.assert_allclose(f(X), X)
+    monkeypatch.setitem(globals(), "LATER", 3.0)
+    for f in functions:
+        np.testing.assert_allclose(f(X), 3 * X)
+
+
+def test_defaults_that_are_given_anew():
+    def f(x, k=2.0, *, shift=0.0):
+        return x * k + shift
+
+    g = jit(f)
+    np.testing.assert_allclose(g(X), f(X))
+    f.__defaults__ = (7.0,)
+    np.testing.assert_allclose(g(X), f(X))
+    f.__kwdefaults__["shift"] = 1.0
+    np.testing.assert_allclose(g(X), f(X))
+
+
+def test_printing_a_length_is_no_retrace(capsys):
+    def f(x):
+        print("length", len(x), x.shape)
+        return x * 2
+
+    agree(f, (np.ones(2),), (np.ones(3),), (np.ones(7),), traces=1)
+    assert capsys.readouterr().out.splitlines()[0] == "length 2 (2,)"
+
+
+def test_numbers_of_subclasses_are_strong_as_in_numpy():
+    class Level(enum.IntEnum):
+        LOW = 2
+
+    class Meters(float):
+        pass
+
+    for number in (Level.LOW, Meters(2.5)):
+        for x in (np.ones(2, np.float32), np.arange(3, dtype=np.int8)):
+            result, expected = jit(lambda x, n=number: x * n)(x), x * number
+            assert result.dtype == expected.dtype
+            np.testing.assert_allclose(result, expected)

@@ -20,7 +20,7 @@ from .context import context
 from .copies import Cells, Globals, copy_function
 from .library import is_users_function, is_users_name, root_package
 from .numpy_standins import standin
-from .paths import Check, Path, Reader, compile_reader, describe, is_constant, is_plain
+from .paths import Check, Path, Reader, alike, compile_reader, describe, is_constant, is_plain, numbers_of
 from .results import Body, real_value
 from .scalar import Scalar
 from .standins import active, real_class, refuse
@@ -58,6 +58,7 @@ class Captures:
         self.constant = constant
         self.inputs: list[Path] = []
         self.handed: list[Handed] = []
+        self.watched: list[tuple[Any, Path, dict[str, Any]]] = []
         self.settled: list[Check] = []  # checks of containers that the body only read, known when it has ended
         self.home = ""  # the package of the recorded function: all of it is the user's
         self.codes: list[types.CodeType] = []  # of the copies, to find the line of a write
@@ -158,9 +159,20 @@ class Captures:
         if self.is_users_name(type(value).__module__):
             given = objects.object_standin(self, value, path)
             self.check(path, "type" if given is not value else "is", type(value) if given is not value else value)
+            if given is value:
+                self.watch(value, path)
             return given
         self.check(path, "is", value)
+        if _is_iterator(value):
+            text = f"the function reads on in the iterator `{describe(path)}`, which a compiled call would not move"
+            raise refuse(text, "Take the values outside and pass them in as arguments.")
+        self.watch(value, path)
         return value
+
+    def watch(self, value: Any, path: Path) -> None:
+        """Note the numbers of an object that the copy gets as it is: its attributes are read without being captured."""
+        if hasattr(value, "__dict__") and not isinstance(value, types.ModuleType | type | types.FunctionType):
+            self.watched.append((value, path, numbers_of(value)))
 
     def _array(self, value: Any, path: Path) -> Any:
         if type(value) is not np.ndarray and not isinstance(value, np.memmap):
@@ -296,7 +308,7 @@ class Captures:
         """Carry over what the body wrote to globals, cells and containers. Raises CaptureError for traced values."""
         if self._lift is None:
             return
-        self.settled = []
+        self.settled = [Check(p, "numbers", then) for v, p, then in self.watched if alike(numbers_of(v), then)]
         for handed in self.handed:
             settle(self, handed, strict)
         for scope in self.globals.values():
@@ -310,7 +322,7 @@ class Captures:
     def _release(self) -> None:
         """Let go of what only the recording needed; copies that outlive it see plain values."""
         self._known, self._real, self._members, self._inner = {}, {}, {}, {}
-        self.handed, self.codes, self.globals, self.cells = [], [], {}, Cells()
+        self.handed, self.watched, self.codes, self.globals, self.cells = [], [], [], {}, Cells()
         self._root = self._lift = None
         self.constant = lambda array: array
 
@@ -345,6 +357,10 @@ def _wrapped(value: Any) -> str:
     if isinstance(value, functools._lru_cache_wrapper):
         return "__wrapped__"
     return "py_func" if type(value).__module__.startswith("numba.") and hasattr(value, "py_func") else ""
+
+
+def _is_iterator(value: Any) -> bool:
+    return hasattr(type(value), "__next__") and type(value).__module__ in ("builtins", "itertools")
 
 
 def _is_callable_cell(cell: types.CellType) -> bool:

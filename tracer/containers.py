@@ -87,11 +87,8 @@ class Handed(NamedTuple):
 
 def captured_container(captures: Captures, value: Any, path: Path) -> Any:
     """What the copy sees of a captured container."""
-    if isinstance(value, frozenset) or (isinstance(value, set) and not is_plain(value)):
-        captures.check(path, "is" if isinstance(value, set) else "like", value)
-        return value
-    if is_plain(value):
-        if isinstance(value, tuple):
+    if is_plain(value) or isinstance(value, set | frozenset):
+        if isinstance(value, tuple | frozenset):
             captures.check(path, "like", value)
         else:
             captures.handed.append(Handed(value, value, snapshot(value), path))

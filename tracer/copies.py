@@ -40,6 +40,8 @@ class Globals(dict[str, Any]):
         self.given: dict[str, Any] = {}
 
     def __missing__(self, name: str) -> Any:
+        if name not in self:
+            raise KeyError(name)
         value = self.real[name]
         if name in self.stored and _is_counter(value):
             found = value
@@ -48,10 +50,28 @@ class Globals(dict[str, Any]):
         self[name] = self.given[name] = found
         return found
 
+    def holds(self, name: str) -> bool:
+        """Whether a name has been read or written here."""
+        return super().__contains__(name)
+
+    def __contains__(self, name: object) -> bool:
+        if super().__contains__(name) or name in self.real:
+            return True
+        if name not in BUILTINS:
+            self.captures.check((*self.path, ("inner", "__globals__")), "without", name)
+        return False
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """What ``globals().get(name)`` asks for."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
     def settle(self, strict: bool) -> None:
         """Carry writes over to the module."""
         for name, (file, line) in self.stored.items():
-            if name in self and self[name] is not self.given.get(name, self):
+            if self.holds(name) and self[name] is not self.given.get(name, self):
                 value = self[name]
                 if leaks(value):
                     if strict:
@@ -59,7 +79,7 @@ class Globals(dict[str, Any]):
                     continue
                 self.real[name] = self.captures.real(value)
                 self.given[name] = value
-            elif name not in self and name in self.given:
+            elif not self.holds(name) and name in self.given:
                 self.real.pop(name, None)  # `del name`
 
     def restored(self, function: types.FunctionType) -> types.FunctionType:
@@ -160,7 +180,7 @@ def copy_function(captures: Captures, function: types.FunctionType, path: Path, 
         _give_defaults(captures, function, copy, path)
     if isinstance(scope, Globals):
         for name in facts.body_names:
-            if name in scope.real and name not in scope:
+            if name in scope.real and not scope.holds(name):
                 scope[name]  # a class body asks the dict itself, not __missing__
     return copy
 
@@ -173,7 +193,7 @@ def _scope(captures: Captures, function: types.FunctionType, path: Path) -> Glob
         scope = captures.globals[key] = Globals(function.__globals__, captures, path)
     for name, line in stored.items():
         scope.stored.setdefault(name, (function.__code__.co_filename, line))
-        if name in scope and _is_counter(scope.real.get(name)) and scope[name] is scope.given.get(name):
+        if scope.holds(name) and _is_counter(scope.real.get(name)) and scope[name] is scope.given.get(name):
             del scope[name]  # read before it was known to be written
     return scope
 

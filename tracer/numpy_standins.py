@@ -16,7 +16,7 @@ import numpy as np
 
 from .standins import PYTHON, REAL, active, refuse, stand
 from .types import SHORT
-from .values import has_traced, is_traced
+from .values import attempt, has_traced, is_traced
 
 _LITERALS = (
     bool, int, float, complex, str, bytes, type(None), types.EllipsisType, slice, range, type, np.dtype,
@@ -75,10 +75,10 @@ class Function:
         real = self._real
         if isinstance(real, np.ufunc):
             if self._method or not any(map(is_traced, args)):
-                return call_ufunc(real, self._method or "__call__", args, kwargs)
+                return attempt(call_ufunc, real, self._method or "__call__", args, kwargs)
             return real(*args, **kwargs)
         if real in _creation():
-            return _creation()[real](*args, **kwargs)
+            return attempt(_creation()[real], *args, **kwargs)
         if real in FUNCTIONS or (_public(real), real.__name__) in FUNCTIONS_BY_NAME:
             return call_function(real, args, kwargs)
         return real(*args, **kwargs)

@@ -102,7 +102,8 @@ class Member:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         raw = self._raw()
         bind = getattr(type(raw), "__get__", None)
-        return raw if bind is None else bind(raw, instance, owner)
+        found = raw if bind is None else bind(raw, instance, owner)
+        return (lambda: bool(found())) if self.name == "__bool__" else found  # Python takes no other answer
 
 
 class DataMember(Member):
@@ -141,7 +142,11 @@ def differs(captures: Captures, raw: Any, name: str) -> bool:
     match raw:
         case types.FunctionType():
             data = [*(raw.__defaults__ or ()), *(raw.__kwdefaults__ or {}).values()]
-            changed = facts_of(raw.__code__).copied or any(isinstance(v, float) or not is_plain(v) for v in data)
+            changed = (
+                name == "__bool__"
+                or facts_of(raw.__code__).copied
+                or any(isinstance(v, float) or not is_plain(v) for v in data)
+            )
             return changed and is_users_function(raw, captures.home)
         case staticmethod() | classmethod():
             return differs(captures, raw.__func__, name)
@@ -273,6 +278,8 @@ def _get(self: Any, name: str) -> Any:
     elif name in getattr(real, "__dict__", ()):
         value = vars(real)[name]
     elif defined is not _MISSING and not isinstance(defined, str | bool | None):
+        if hasattr(real, "__dict__"):  # the instance may get one of its own later
+            captures.check((*state.path, ("inner", "__dict__")), "without", name)
         return _plain_get(self, name)
     else:
         try:

@@ -73,7 +73,7 @@ def _operand(item: Any) -> Value | None:
     read = getattr(kind, "_read", None)
     if read is not None:
         return read(item)  # type: ignore[no-any-return]
-    if kind is int or kind is bool or isinstance(item, np.ndarray | np.generic | list | tuple | complex):
+    if isinstance(item, int | float | np.ndarray | np.generic | list | tuple | complex):
         return lift(item)
     return None
 

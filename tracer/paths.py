@@ -33,8 +33,9 @@ class Check(NamedTuple):
     """What must hold of the value at a path for a recording to be valid.
 
     kind     "is" the same object, "like" equal in value and type, "type" of this type, "same" the object at another
-             path, "lacks" no attribute of this name, "code" a function of this (code, globals), "key" a transform of
-             this (type, program), "len" a (type, length), "keys" a (type, list of keys)
+             path, "lacks" no attribute of this name, "without" no key of this name, "code" a function of this (code,
+             globals), "key" a transform of this (type, program), "len" a (type, length), "keys" a (type, list of
+             keys), "numbers" an object whose plain attributes are these
 
     What is expected keeps no function alive, and so none of the arrays in its cells.
     """
@@ -143,7 +144,15 @@ def alike(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(alike, a, b)) and all(map(alike, a.values(), b.values()))
     if isinstance(a, set | frozenset):
         return len(a) == len(b) and {(type(x), x) for x in a} == {(type(x), x) for x in b}
+    if isinstance(a, float | np.floating) and a == 0:
+        return bool(b == 0 and np.signbit(a) == np.signbit(b))  # 1 / -0.0 is another number than 1 / 0.0
     return bool(a == b)
+
+
+def numbers_of(value: Any) -> dict[str, Any]:
+    """The numbers and texts among the attributes of an object that is handed out as it is."""
+    kinds = (int, float, str, np.generic, type(None))
+    return {name: part for name, part in vars(value).items() if isinstance(part, kinds)}
 
 
 def same_code(now: Any, then: tuple[types.CodeType, dict[str, Any]]) -> bool:
@@ -170,6 +179,10 @@ def _holds(check: Check, now: Any, other: Any) -> bool:
             return now is other
         case "key":
             return type(now) is expected[0] and now._key == expected[1]
+        case "without":
+            return expected not in now
+        case "numbers":
+            return alike(numbers_of(now), expected)
         case _:
             return not hasattr(now, expected)
 
@@ -185,6 +198,8 @@ _FAILS = {
     "same": "{v} is not {o}",
     "key": "type({v}) is not {c}[0] or {v}._key != {c}[1]",
     "lacks": "hasattr({v}, {c})",
+    "without": "{c} in {v}",
+    "numbers": "not alike(numbers_of({v}), {c})",
 }
 
 
@@ -194,7 +209,9 @@ class _Source:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.names: dict[Path, str] = {(): "function"}
-        self.env: dict[str, Any] = {"alike": alike, "same_code": same_code, "modules": sys.modules}
+        self.env: dict[str, Any] = {
+            "alike": alike, "same_code": same_code, "numbers_of": numbers_of, "modules": sys.modules,
+        }  # fmt: skip
 
     def constant(self, value: Any) -> str:
         name = f"c{len(self.env)}"
@@ -298,8 +315,9 @@ def _explain(log: Iterable[Path | Check], function: Any, leaves: Sequence[Any]) 
                 continue
         except _LOST:
             return describe(path), "a value", "gone"
-        if item.kind == "lacks":
-            return f"{describe(path)}.{item.expected}", "absent", show(getattr(now, item.expected, None))
+        if item.kind in ("lacks", "without"):
+            name = ".".join(filter(None, (describe(path), item.expected)))
+            return name, "absent", show(getattr(now, item.expected) if item.kind == "lacks" else now[item.expected])
         return describe(path), _before(item), _after(item, now)
     return "a captured value", "readable", "not readable"
 

@@ -146,7 +146,7 @@ def lift(item: Any) -> Value:
     # whatever else NumPy takes as an operand (array-likes such as range or memoryview)
     array = np.asarray(item)
     check_dtype(array.dtype, f"a value of type {kind.__name__}")
-    return Value(array)
+    return Value(array[()] if isinstance(item, int | float) else array)  # of a subclass, which NumPy takes as strong
 
 
 def concrete(item: Any) -> Any:
