@@ -24,3 +24,23 @@ def test_signed_and_unsigned_integers_compare_by_value(kind):
 
     agrees(compared, signed, unsigned)
     agrees(compared, unsigned, signed)
+
+
+def test_an_axis_added_beside_an_element_is_still_a_view():
+    def scaled(x):
+        y = x.copy()
+        view = y[None, -2]
+        view *= 3
+        return y, view
+
+    agrees(scaled, np.arange(4.0))
+
+
+def test_an_index_array_of_no_axes_makes_a_copy():
+    def scaled(x):
+        y = x.copy()
+        row = y[np.array(1)]
+        row *= 3
+        return y, row
+
+    agrees(scaled, np.arange(6.0).reshape(3, 2))

@@ -20,6 +20,9 @@ def _sliced(item: Any, plan: Plan, always: bool = False) -> Any:
     """The part of a plan that makes views."""
     if always or not plan.whole:
         item = emit("slice", item, start=tuple(plan.start), size=tuple(plan.size), step=tuple(plan.step))
+    if plan.added and plan.squeezed and len(plan.squeezed) == len(plan.start):
+        # y[None, 0]: by way of an element, which is no view, it would not be one either
+        return emit("reshape", item, shape=(1,) * len(plan.added))
     if plan.squeezed:
         item = emit("squeeze", item, axes=tuple(plan.squeezed))
     if plan.added:
@@ -38,8 +41,15 @@ def getitem(tensor: Tensor, key: Any) -> Any:
     # a row that a traced integer picks is a view that may be written to; an element is not
     plan = plan_of(shape, read, views=not read.element)
     if not plan.indices:
-        return _sliced(tensor, plan, always=bool(shape) and not plan.squeezed and not plan.added)
+        part = _sliced(tensor, plan, always=bool(shape) and not plan.squeezed and not plan.added)
+        # y[np.array(0)] is a copy, where y[0] is a view
+        return emit("copy", part) if any(map(_is_array, read.items)) else part
     return emit("gather", _sliced(tensor, plan), *plan.indices, axes=tuple(plan.axes), at=plan.at)
+
+
+def _is_array(item: Any) -> bool:
+    """Whether an item of a key is an array, though perhaps one of no axes, and not a number."""
+    return isinstance(item._read().array if isinstance(item, Tensor) else item, np.ndarray)
 
 
 def setitem(tensor: Tensor, key: Any, value: Any) -> None:
