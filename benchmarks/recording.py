@@ -91,7 +91,7 @@ def stages(ops, repeats):
         trace = Trace(name)
         with recording(trace):
             result = chain(wrap(trace.input("x", np.ones(4))), np.tanh, ops)
-            return trace.finish([result._read()])[0]
+            return trace.finish([result._read()])
 
     for repeat in range(repeats):
         # a name of its own: a graph that was differentiated before is remembered

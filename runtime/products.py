@@ -10,7 +10,7 @@ import numpy as np
 from ..tracer.errors import GradError, ShapeError, layout
 from ..tracer.scalar import Scalar
 from ..tracer.tensor import Tensor
-from ..tracer.values import Value, emit, lift, number
+from ..tracer.values import Value, emit, is_traced, lift, number
 from .jit import Function
 from .recording import Recording, record
 from .signature import Binder, Signature, flatten, unflatten
@@ -69,7 +69,7 @@ class PullBack(Product):
         if weight_tree != out_tree:
             text = f"vjp of {self._label}: the cotangent does not have the structure of the result"
             raise GradError(layout(text, expected=str(out_tree), got=str(weight_tree)))
-        pairs = [(_tensor(o), w) for o, w in zip(outs, weights, strict=True) if hasattr(type(o), "_read")]
+        pairs = [(_tensor(o), w) for o, w in zip(outs, weights, strict=True) if is_traced(o)]
         found = tape.gradient([o for o, _ in pairs], live, [w for _, w in pairs], unconnected_gradients="zero")
         gradients = iter(found)
         leaves, _ = flatten(primals)
@@ -93,7 +93,7 @@ class PushForward(Product):
         live = [(s, _like(t, s)) for s, t in zip(sources, tangents, strict=True) if s is not None]
         tape, result = run_taped(self._function, args, {}, [s for s, _ in live])
         outs, out_tree = flatten(result)
-        traced = [k for k, o in enumerate(outs) if hasattr(type(o), "_read")]
+        traced = [k for k, o in enumerate(outs) if is_traced(o)]
         found = tape.push_forward([outs[k]._read() for k in traced], [s for s, _ in live], [t for _, t in live])
         pushed: list[Any] = [
             np.zeros(np.shape(o)) if isinstance(o, float | np.ndarray | np.generic) else 0.0 for o in outs

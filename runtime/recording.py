@@ -17,7 +17,7 @@ from ..tracer.graph import Graph, Loc
 from ..tracer.record import Trace, recording
 from ..tracer.scalar import Scalar
 from ..tracer.tensor import Tensor
-from ..tracer.values import Value, lift
+from ..tracer.values import Value, is_traced, lift
 from ..tracer.variable import Variable
 from .signature import Marked, Spec, flatten, spec_of, unflatten
 
@@ -169,7 +169,7 @@ def record(
         values: list[Value] = []
         kept: list[Any] = []
         for leaf in out_leaves:
-            if hasattr(type(leaf), "_read"):
+            if is_traced(leaf):
                 values.append(trace.follow(leaf._read()))
                 kept.append(Out(len(values) - 1))
             elif isinstance(leaf, np.ndarray | np.generic):

@@ -70,9 +70,8 @@ def _operand(item: Any) -> Value | None:
     kind = type(item)
     if kind is float:
         return Value(item, (), True)
-    read = getattr(kind, "_read", None)
-    if read is not None:
-        return read(item)  # type: ignore[no-any-return]
+    if hasattr(kind, "__numtape_traced__"):
+        return item._read()  # type: ignore[no-any-return]
     if isinstance(item, int | float | np.ndarray | np.generic | list | tuple | complex):
         return lift(item)
     return None

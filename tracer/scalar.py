@@ -38,6 +38,7 @@ class Scalar:
 
     __slots__ = ("__weakref__", "_comparison", "_symbol", "_value")
     __array_priority__ = 1001.0
+    __numtape_traced__ = True
 
     def __init__(
         self, value: Value | None = None, size: Dim | None = None, comparison: tuple[str, int | Dim] | None = None

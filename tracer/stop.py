@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from .values import emit
+from .values import emit, is_traced
 
 
 def stop_gradient(x: Any) -> Any:
@@ -25,8 +25,8 @@ def stop_gradient(x: Any) -> Any:
     >>> nt.grad(lambda x: np.sum(x * nt.stop_gradient(x)))(np.array([3.0]))
     array([3.])
     """
-    if hasattr(type(x), "_read"):
+    if is_traced(x):
         return emit("stop_gradient", x)
     if isinstance(x, np.ndarray | np.generic | int | float):
         return x
-    return optree.tree_map(lambda leaf: emit("stop_gradient", leaf) if hasattr(type(leaf), "_read") else leaf, x)
+    return optree.tree_map(lambda leaf: emit("stop_gradient", leaf) if is_traced(leaf) else leaf, x)

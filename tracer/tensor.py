@@ -19,7 +19,7 @@ from .op import Op
 from .operators import install_operators
 from .ops import OPS
 from .scalar import Scalar, as_key, as_user_size
-from .values import Value, apply, attempt, emit, lift, unrecorded
+from .values import Value, apply, attempt, emit, has_traced, is_traced, lift, unrecorded
 
 Chain = tuple[tuple[str, dict[str, Any]], ...]
 
@@ -33,6 +33,7 @@ class Tensor:
 
     __slots__ = ("__weakref__", "_chain", "_root", "_value", "_version")
     __array_priority__ = 1000.0
+    __numtape_traced__ = True
 
     def __init__(self, value: Value, root: Tensor | None = None, chain: Chain = ()) -> None:
         self._value = value
@@ -369,17 +370,14 @@ def tensor(value: Any, dtype: Any = None) -> Tensor:
     >>> nt.tensor([1.0, 2.0]) * 3
     tensor([3., 6.], dtype=float64)
     """
-    if hasattr(type(value), "_read"):
+    if is_traced(value):
         result = emit("copy", value)
         if isinstance(result, Scalar):
             result = wrap_strong(result._read())
         return result if dtype is None else result.astype(dtype)  # type: ignore[no-any-return]
-    if isinstance(value, list | tuple):
-        from .values import has_traced
-
-        if has_traced(value):
-            result = np.stack(value)  # type: ignore[arg-type]
-            return result if dtype is None else result.astype(dtype)  # type: ignore[no-any-return, return-value]
+    if isinstance(value, list | tuple) and has_traced(value):
+        result = np.stack(value)  # type: ignore[arg-type]
+        return result if dtype is None else result.astype(dtype)  # type: ignore[no-any-return, return-value]
     array = np.array(value, dtype=dtype)
     fresh = Value(array if array.ndim else array[()])
     if type(value) is not np.ndarray:

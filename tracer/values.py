@@ -118,9 +118,8 @@ def lift(item: Any) -> Value:
         if kind is int and not -(2**63) <= item < 2**63:
             raise DtypeError(f"the integer {item} does not fit 64 bits: use a float")
         return Value(item, (), True)
-    read = getattr(item, "_read", None)
-    if read is not None:
-        return read()  # type: ignore[no-any-return]
+    if hasattr(kind, "__numtape_traced__"):
+        return item._read()  # type: ignore[no-any-return]
     if isinstance(item, Value):
         return item
     if kind is bool:
@@ -249,9 +248,8 @@ def sizes(item: Any) -> tuple[int | Dim, ...]:
     """The shape of an operand: symbolic in a jit recording."""
     if isinstance(item, int | float):
         return ()
-    read = getattr(item, "_read", None)
-    if read is not None:
-        return read().sizes  # type: ignore[no-any-return]
+    if is_traced(item):
+        return item._read().sizes  # type: ignore[no-any-return]
     return np.shape(item)
 
 
@@ -281,7 +279,7 @@ def to_size(item: Any) -> int | Dim:
 
 def is_traced(item: Any) -> bool:
     """Whether an object is one of ours: a Tensor, a Variable or a runtime scalar."""
-    return hasattr(type(item), "_read")
+    return hasattr(type(item), "__numtape_traced__")
 
 
 def has_traced(item: Any) -> bool:

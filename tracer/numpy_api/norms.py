@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..values import dtype_of, emit, facts, rank_of, sizes
+from ..values import dtype_of, emit, facts, is_traced, rank_of, sizes
 from .common import along as laid_along
 from .common import array, axes_of, axis_of, broadcast_to, cast, flat, iota, keep, unsupported
 from .linear import matmul
@@ -22,10 +22,10 @@ def _vector(x: Any, order: Any, axes: tuple[int, ...]) -> Any:
     """The norm of the vectors that lie along `axes`; its derivative at a zero vector is 0."""
     if isinstance(order, str):
         raise ValueError(f"Invalid norm order '{order}' for vectors")
-    if order is None or (not hasattr(type(order), "_read") and order == 2):
+    if order is None or (not is_traced(order) and order == 2):
         return root(sum_(emit("square", x), axes))
     size = emit("absolute", x)
-    if not hasattr(type(order), "_read"):
+    if not is_traced(order):
         if order == np.inf:
             return max_(size, axes, initial=0.0)
         if order == -np.inf:

@@ -9,7 +9,7 @@ import numpy as np
 from ..dims import minimum
 from ..errors import DtypeError, layout
 from ..tensor import Tensor
-from ..values import dtype_of, emit, facts, sizes
+from ..values import dtype_of, emit, facts, is_traced, sizes
 from .common import array, broadcast_to, cast, flat, force, iota, product, size_value, to_bool
 from .gathers import bounded, indices_of, nonzero
 
@@ -23,7 +23,7 @@ def _target(function: str, item: Any) -> Tensor:
 
 def copyto(dst, src, casting="same_kind", where=True):
     target, value = _target("copyto", dst), array(src)
-    plain = not hasattr(type(src), "_read") and isinstance(src, bool | int | float)
+    plain = not is_traced(src) and isinstance(src, bool | int | float)
     if not plain and not np.can_cast(dtype_of(value), target.dtype, casting):  # type: ignore[arg-type]
         text = f"Cannot cast array data from {dtype_of(value)!r} to {target.dtype!r} according to the rule '{casting}'"
         raise TypeError(text)
