@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import optree
 
+from ..tracer.dims import WHOLE
 from ..tracer.errors import DtypeError, layout
 from ..tracer.tensor import Tensor
 from ..tracer.types import SHORT
@@ -20,7 +21,6 @@ from ..tracer.values import check_dtype
 from ..tracer.variable import Variable
 
 _NAMESPACE = "numtape"
-_INT64 = range(-(2**63), 2**63)
 
 
 class Same:
@@ -82,7 +82,7 @@ def spec_of(leaf: Any, path: str) -> Spec:
     if kind is float:
         return FLOAT
     if kind is int:
-        return INT if leaf in _INT64 else Spec("static", ("int", leaf))
+        return INT if leaf in WHOLE else Spec("static", ("int", leaf))
     if isinstance(leaf, Variable):
         return Spec("variable", leaf.dtype, leaf.ndim)
     if isinstance(leaf, Tensor):

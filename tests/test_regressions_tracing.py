@@ -393,3 +393,68 @@ def test_numbers_of_subclasses_are_strong_as_in_numpy():
             result, expected = jit(lambda x, n=number: x * n)(x), x * number
             assert result.dtype == expected.dtype
             np.testing.assert_allclose(result, expected)
+
+
+# -- integers: Python's have no end ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "numbers"),
+    [
+        (lambda k: k * k * k, (3, 2**40, -(2**50), 7)),
+        (lambda k: k**30, (3, 10, -3)),
+        (lambda k: k << 40, (3, 2**40)),
+        (lambda k: 2**k, (3, 62, 64, 100, -1)),
+        (lambda k: k**-1, (2, -4)),
+        (lambda k: k + 1, (3, 2**63 - 1)),
+        (lambda k: 5 * k - 4 * k, (2, 2**61)),
+        (lambda k: abs(k), (-3, -(2**63))),
+        (lambda k: (k + 3) * (2**62), (-3, 1)),
+        (lambda k: k > 5 or k * k > 5, (-2, 2**33)),
+    ],
+)
+def test_integers_beyond_64_bits(function, numbers):
+    for order in (numbers, numbers[::-1]):
+        f = jit(function)
+        for k in order:
+            assert f(k) == function(k)
+
+
+def test_slices_by_integers_beyond_64_bits():
+    f = nt.jit(lambda x, k: x[: k * k])
+    for k in (1, 2**40, 2):
+        np.testing.assert_array_equal(f(X, k), X[: k * k])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64])
+@pytest.mark.parametrize("backend", ["interpreter", "numba"])
+def test_narrow_integers_with_numbers_of_the_call(dtype, backend):
+    x = np.array([1, 5, 100], dtype)
+    compare = nt.jit(lambda x, k: (x < k, x == k, x >= k), backend=backend)
+    add = nt.jit(lambda x, k: x + k, backend=backend)
+    for k in (5, 300, -1, 2**40):
+        for result, expected in zip(compare(x, k), (x < k, x == k, x >= k), strict=True):
+            np.testing.assert_array_equal(result, expected)
+        try:
+            expected = x + k
+        except OverflowError as error:
+            with pytest.raises(OverflowError, match=str(error)):
+                add(x, k)
+        else:
+            np.testing.assert_array_equal(add(x, k), expected)
+
+
+def test_an_integer_of_the_data_is_compared_when_compiled():
+    f = nt.jit(lambda x: x * 2 if int(x.sum()) > 3 else x)
+    np.testing.assert_allclose(f(X), 2 * X)
+    np.testing.assert_allclose(f(X / 6), X / 6)
+
+
+def test_division_of_integers_by_zero_may_be_caught():
+    def f(x, k):
+        try:
+            return x * (6 // k) + 7 % k
+        except ZeroDivisionError:
+            return -x
+
+    agree(f, (X, 0), (X, 2), (X, 0), (X, 4), traces=2)

@@ -27,6 +27,7 @@ class SizeFacts:
         self._learned: dict[Atom, int | Dim] = {}
         self._bounds: dict[Atom, int] = {}
         self._fresh = 0
+        self.fitting: set[Dim] = set()  # sizes that were found to stay within 64 bits
 
     def fresh(self, kind: str) -> str:
         """A new name for an integer that the call itself finds: "#" a count, "@" any other."""

@@ -18,6 +18,7 @@ from .codes import line_of_change
 from .containers import Handed, captured_container, is_container, leaks, settle
 from .context import context
 from .copies import Cells, Globals, copy_function
+from .dims import WHOLE
 from .library import is_users_function, is_users_name, root_package
 from .numpy_standins import standin
 from .paths import Check, Path, Reader, alike, compile_reader, describe, is_constant, is_plain, numbers_of
@@ -26,7 +27,6 @@ from .scalar import Scalar
 from .standins import active, real_class, refuse
 from .tensor import Tensor
 
-_INT64 = range(-(2**63), 2**63)
 _METHODS = (types.MethodType, types.BuiltinMethodType)
 
 
@@ -80,7 +80,7 @@ class Captures:
         if self._lift is None:
             return value  # a copy that has outlived its recording
         kind = type(value)
-        if kind is float or (kind is int and value in _INT64):
+        if kind is float or (kind is int and value in WHOLE):
             return self._input(value, path)
         if is_constant(value):
             self.check(path, "like", value)

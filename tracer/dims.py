@@ -20,6 +20,33 @@ Atom = str | tuple[str, "int | Dim", "int | Dim"]
 Monomial = tuple[Atom, ...]
 
 _NO_BOUND = None
+WHOLE = range(-(2**61), 2**61 + 1)
+"""The integers that calls may vary: sums of two, and differences of products below 2**62, stay within 64 bits."""
+
+
+def largest(size: int | Dim) -> int:
+    """A bound of the magnitude of a size: integers from `WHOLE`; products of lengths alone fit into memory."""
+    if isinstance(size, int):
+        return abs(size)
+    total = 0
+    for monomial, factor in size.terms:
+        bound = 1
+        for atom in monomial:
+            bound *= _largest_atom(atom)
+        lengths = all(isinstance(a, str) and _is_length(a) for a in monomial)
+        total += abs(factor) * (min(bound, 2**40) if lengths else bound)
+    return total
+
+
+def _largest_atom(atom: Atom) -> int:
+    if isinstance(atom, str):
+        return 2**31 if _is_length(atom) else WHOLE[-1]
+    kind, a, b = atom
+    return largest(a) if kind == "floordiv" else max(largest(a), largest(b))
+
+
+def _is_length(name: str) -> bool:
+    return "." in name or name[0] == "#"
 
 
 def _order(item: object) -> str:

@@ -242,7 +242,7 @@ def _bound(item: Any) -> Size:
     if isinstance(item, Tensor | Scalar) and _is_integer(item):
         return to_size(item)
     try:
-        return operator.index(item)
+        return max(-(2**62), min(operator.index(item), 2**62))  # no axis is as long: x[: 2**80] is x
     except TypeError:
         raise TypeError("slice indices must be integers or None or have an __index__ method") from None
 

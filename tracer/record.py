@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from .assume import SizeFacts
 from .context import Place, context, loc_of, place, user_loc
-from .dims import Dim, atom, names
+from .dims import WHOLE, Dim, atom, names
 from .errors import CaptureError, NumtapeError, TraceError, layout
 from .graph import NOWHERE, Const, Graph, Guard, Loc, Node, live_nodes, substitute_sizes
 from .op import Op
@@ -185,6 +185,20 @@ class Trace(SizeFacts):
         value = Value(array, type_.shape, type_.weak)
         value.trace, value.index = self, index
         return value
+
+    def require_range(self, values: Sequence[Value], dtype: np.dtype[Any]) -> None:
+        """NumPy takes a Python integer into a narrow dtype only where it fits; guarded for a number of the call."""
+        from .scalar import Scalar
+
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        if all(v.weak for v in values):
+            return
+        for value in values:
+            if value.trace is self and type(value.array) is int:
+                number: Any = Scalar(value)
+                fits = bool(number >= low) and (high > WHOLE[-1] or bool(number <= high))
+                if not fits:
+                    raise OverflowError(f"Python integer {value.array} out of bounds for {dtype}")
 
     def loc(self) -> Loc:
         return user_loc()

@@ -12,18 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from . import dims
 from .context import context, place
 from .dims import Dim
 from .errors import TraceError, layout
 from .ops import OPS
 from .values import Value, apply, emit, lift, number, unrecorded
 
-_RELATIONS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+RELATIONS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "lt": ("<", operator.lt), "le": ("<=", operator.le), "gt": (">", operator.gt), "ge": (">=", operator.ge),
     "eq": ("==", operator.eq), "ne": ("!=", operator.ne),
 }  # fmt: skip
-_COMPARE_ROWS = {
+COMPARE_ROWS = {
     "lt": "less",
     "le": "less_equal",
     "gt": "greater",
@@ -55,7 +54,7 @@ class Scalar:
                 assert self._comparison is not None
                 relation, difference = self._comparison
                 left = as_user_size(difference)
-                row = next(_COMPARE_ROWS[k] for k, (r, _) in _RELATIONS.items() if r == relation)
+                row = next(COMPARE_ROWS[k] for k, (r, _) in RELATIONS.items() if r == relation)
                 self._value = apply(OPS[row], (lift(left), lift(0)), {}, place())  # type: ignore[assignment]
         assert self._value is not None
         return self._value
@@ -77,7 +76,7 @@ class Scalar:
             return number(self._symbol)
         if self._comparison is not None and self._value is None:
             relation, difference = self._comparison
-            compare = next(f for r, f in _RELATIONS.values() if r == relation)
+            compare = next(f for r, f in RELATIONS.values() if r == relation)
             return compare(number(difference), 0)
         return self._read().array
 
@@ -201,20 +200,20 @@ class Scalar:
         return self
 
     def is_integer(self) -> Any:
-        return True if self.kind is int else _emit("equal", self, _emit("floor", self))
+        return True if self.kind is int else emit_scalar("equal", self, emit_scalar("floor", self))
 
     def __round__(self, digits: int | None = None) -> Any:
         if self.kind is int:
             return self
         if digits is not None:
             raise unrecorded("round(x, digits) of a traced float", "Use np.round(x, digits).")
-        return as_int(_emit("rint", self))
+        return as_int(emit_scalar("rint", self))
 
     def __floor__(self) -> Any:
-        return self if self.kind is int else as_int(_emit("floor", self))
+        return self if self.kind is int else as_int(emit_scalar("floor", self))
 
     def __ceil__(self) -> Any:
-        return self if self.kind is int else as_int(_emit("ceil", self))
+        return self if self.kind is int else as_int(emit_scalar("ceil", self))
 
     def __invert__(self) -> Any:
         if self.kind is float:
@@ -222,7 +221,7 @@ class Scalar:
         return -self - 1
 
     def __neg__(self) -> Any:
-        return as_user_size(-self._symbol) if self._symbol is not None else _emit("negative", self)
+        return as_user_size(-self._symbol) if self._symbol is not None else emit_scalar("negative", self)
 
     def __pos__(self) -> Any:
         return self
@@ -232,7 +231,7 @@ class Scalar:
             trace = context.trace
             assert trace is not None
             return -self if trace.less(self._symbol, 0) else self
-        return _emit("absolute", self)
+        return emit_scalar("absolute", self)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -261,92 +260,6 @@ def as_int(scalar: Any) -> Any:
     return scalar if scalar.kind is int else Scalar(apply(OPS["weaken"], (scalar._read(),), {"kind": "i"}, place()))  # type: ignore[arg-type]
 
 
-def _emit(name: str, *args: Any) -> Scalar:
-    return Scalar(apply(OPS[name], tuple([lift(a) for a in args]), {}, place()))  # type: ignore[arg-type]
-
-
-def _whole(item: Any) -> int | Dim | None:
-    """An operand as a size, if it is one without asking anything."""
-    if type(item) is int:
-        return item
-    return item._symbol if type(item) is Scalar else None
-
-
-def _install_operators() -> None:
-    exact = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
-    rows = {
-        "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
-        "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-        "lshift": "left_shift", "rshift": "right_shift",
-    }  # fmt: skip
-
-    def sized(name: str, a: int | Dim, b: int | Dim) -> Any:
-        """Integer arithmetic that stays a size; None where it doesn't."""
-        if name in exact:
-            return as_user_size(exact[name](a, b))
-        if name in ("floordiv", "mod") and (b != 0 if isinstance(b, int) else bool(as_user_size(b) != 0)):
-            quotient = dims.floordiv(a, b)
-            return as_user_size(quotient if name == "floordiv" else a - quotient * b)
-        if name == "pow" and isinstance(b, int) and 0 <= b <= 4:
-            result: int | Dim = 1
-            for _ in range(b):
-                result = a * result
-            return as_user_size(result)
-        return None
-
-    def binary(name: str) -> Callable[[Any, Any, bool], Any]:
-        ufunc = getattr(np, rows[name])
-
-        def compute(self: Any, other: Any, swapped: bool) -> Any:
-            a, b = (other, self) if swapped else (self, other)
-            if type(other) in (int, float, bool, Scalar):
-                p, q = _whole(a), _whole(b)
-                if p is not None and q is not None:
-                    found = sized(name, p, q)
-                    if found is not None:
-                        return found
-                if name == "truediv" and self.kind in (int, bool):
-                    return _emit("divide", a, b)
-                return _emit(rows[name], a, b)
-            if isinstance(other, np.ndarray | np.generic) or hasattr(type(other), "_read"):
-                return ufunc(a, b)
-            if isinstance(other, complex):
-                lift(other)
-            return NotImplemented
-
-        return compute
-
-    for name in rows:
-        compute = binary(name)
-        setattr(Scalar, f"__{name}__", lambda a, b, f=compute: f(a, b, False))
-        setattr(Scalar, f"__r{name}__", lambda a, b, f=compute: f(a, b, True))
-
-    def compare(name: str) -> Callable[[Any, Any], Any]:
-        relation, _ = _RELATIONS[name]
-        ufunc = getattr(np, _COMPARE_ROWS[name])
-
-        def result(self: Any, other: Any) -> Any:
-            if type(other) in (int, float, bool, Scalar):
-                p, q = _whole(self), _whole(other)
-                if p is not None and q is not None:
-                    difference = p - q
-                    trace = context.trace
-                    known = _decided(relation, difference) if trace is None else trace.known(relation, difference)
-                    return Scalar(comparison=(relation, difference)) if known is None else known
-                return _emit(_COMPARE_ROWS[name], self, other)
-            if isinstance(other, np.ndarray | np.generic) or hasattr(type(other), "_read"):
-                return ufunc(self, other)
-            return NotImplemented
-
-        return result
-
-    for name in _RELATIONS:
-        setattr(Scalar, f"__{name}__", compare(name))
-
-
-def _decided(relation: str, difference: int | Dim) -> bool | None:
-    compare = next(f for r, f in _RELATIONS.values() if r == relation)
-    return compare(difference, 0) if isinstance(difference, int) else None
-
-
-_install_operators()
+def emit_scalar(name: str, *args: Any, **params: Any) -> Scalar:
+    """The runtime scalar that an op makes of numbers."""
+    return Scalar(apply(OPS[name], tuple([lift(a) for a in args]), params, place()))  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .arithmetic import install_scalar_operators
 from .context import context, place
 from .dims import Dim, atom
 from .errors import TraceError, layout
@@ -390,5 +391,6 @@ def tensor(value: Any, dtype: Any = None) -> Tensor:
 
 
 install_operators(Tensor)
+install_scalar_operators()
 
 constant = tensor

@@ -130,7 +130,13 @@ def weak_kind(type_: ArrayType) -> Any:
 @lru_cache(4096)
 def loop_dtypes(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
     """The dtypes in which NumPy computes `ufunc` for these inputs: those it casts to, then the results'."""
+    if ufunc in _COMPARISONS and int in kinds and all(k is int or np.dtype(k).kind in "iu" for k in kinds):
+        # by value, as NumPy compares a Python integer: an int8 is less than 300
+        kinds = tuple([k if k == np.uint64 else INT64 for k in kinds])
     return tuple(ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout)))
+
+
+_COMPARISONS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 
 
 def result_dtype(types: Sequence[ArrayType]) -> np.dtype[Any]:

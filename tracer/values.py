@@ -176,6 +176,8 @@ def apply(row: Op, values: tuple[Value, ...], params: Mapping[str, Any], where: 
             types = tuple([v.type for v in values])
             # the type rule comes first: its guards stand before the node that relies on them
             inferred = row.infer(trace, types, params)
+            if type(inferred) is ArrayType and inferred.dtype in _NARROW:
+                trace.require_range(values, inferred.dtype)
             result = row.reference(*arrays, **{k: concrete(v) for k, v in params.items()})
         except ShapeError as error:
             raise trace.noted(_located(error, row, values, where)) from None
@@ -198,6 +200,9 @@ def _located(error: ShapeError, row: Op, values: tuple[Value, ...], where: Place
     shapes = [", ".join(str(number(s)) for s in v.sizes) for v in values]
     operands = " and ".join(f"{SHORT[v.dtype.name]}[{shape}]" for v, shape in zip(values, shapes, strict=True))
     return ShapeError(layout(f"{row.name}: {error} (operands {operands})", str(loc_of(where))), op=row.name)
+
+
+_NARROW = {np.dtype(kind + width) for kind in "iu" for width in "1248"} - {INT64}
 
 
 def attempt(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
