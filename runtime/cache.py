@@ -6,17 +6,17 @@ import threading
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..tracer.graph import Graph
 from ..tracer.tensor import Tensor
-from ..tracer.values import Value, emit
+from ..tracer.values import Value
 from ..tracer.variable import Variable
 from .build import compile_optimised, native
-from .events import History, Miss, present
+from .events import ALIASING, Event, History, Miss, present
 from .recording import Effect, Recording, Source, alias_pattern, content, refuse_overlap
 from .signature import Signature, spec_of
 
@@ -38,7 +38,7 @@ class Entry:
         self.recording = plan.recording
         self.compiled = compile_optimised(plan.graph, backend) if compiled is None else compiled
         self.hits = 0
-        self.event: Any = None  # the trace that made it
+        self.event: Event = None  # type: ignore[assignment]  # the trace that made it: noted right after
         self._reader = plan.recording.captures.reader()
         # most functions read their arguments alone: then a call has nothing to look up
         leaves = [s.index for s in plan.recording.sources if s.kind == "leaf"]
@@ -78,7 +78,7 @@ class Entry:
             met = [*leaves, *recording.variables, *captured]
             refuse_overlap(met, recording.written)
             if alias_pattern(met) != recording.aliases:
-                return False, Miss(capture="arguments that are one array", before=str(recording.aliases))
+                return False, Miss(capture=ALIASING, before=str(recording.aliases))
         items = self._inputs(leaves, captured)
         inputs = [native(content(item)) for item in items]
         status, outs = self.compiled.run(inputs)
@@ -151,7 +151,12 @@ class Table:
     def hits(self) -> int:
         """Calls that an entry has served, those of entries that are gone included, the traced calls not."""
         with self.lock:
-            return self._gone + sum(e.hits - 1 for found in self.entries.values() for e in found if e.hits)
+            return self._gone + sum(e.hits - 1 for e in self.all() if e.hits)
+
+    def all(self) -> list[Entry]:
+        """The entries of all signatures as they are now."""
+        with self.lock:
+            return [entry for found in self.entries.values() for entry in found]
 
     def lock_for(self, signature: Signature) -> threading.RLock:
         with self.lock:
@@ -161,6 +166,8 @@ class Table:
         with self.lock:
             self.entries.setdefault(signature, []).append(entry)
             self.entries.move_to_end(signature)
+            if len(self.quick) > self.limit:
+                self.quick.clear()  # a call finds its signature the long way, and notes it again
             while len(self.entries) > self.limit:
                 old, gone = self.entries.popitem(last=False)
                 self.locks.pop(old, None)
@@ -223,6 +230,3 @@ class Stats:
     trace_seconds: float = 0.0
     compile_seconds: float = 0.0
     entries: int = 0
-
-
-__all__ = ["Entry", "Plan", "Stats", "Table", "code_key", "emit", "field", "table_of"]

@@ -178,8 +178,8 @@ def _show(target: str, arguments: list[str] | None, text_of: Any) -> None:
     numbers = {e.number for e in events}
     found = 0
     for table in all_tables():
-        own = [e for e in table.history.events if e.number in numbers]
-        entries = [e for known in table.entries.values() for e in known]
+        own = [e for e in table.history.all() if e.number in numbers]
+        entries = table.all()
         if not own or not entries or function not in (own[-1].function, name_of(own[-1].transform, own[-1].function)):
             continue
         found += 1
@@ -195,7 +195,7 @@ def _show(target: str, arguments: list[str] | None, text_of: Any) -> None:
 
 
 def _newest(entries: list[Entry]) -> Entry:
-    return max(entries, key=lambda e: e.event.number)  # type: ignore[attr-defined]
+    return max(entries, key=lambda e: e.event.number)
 
 
 # -- printing --------------------------------------------------------------------------------------------------------

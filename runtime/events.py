@@ -14,6 +14,10 @@ from .signature import Signature
 _numbers = itertools.count(1)
 
 
+ALIASING = "arguments that are one array"
+"""What a miss names as its capture where other arguments than before are one object."""
+
+
 @dataclass(frozen=True)
 class Miss:
     """Why one existing entry did not serve a call: a guard, a capture, or its signature."""
@@ -27,7 +31,7 @@ class Miss:
 
 @dataclass
 class Event:
-    """One recording, fallback or failed recording of a function."""
+    """One recording of a function, or its first call that ran uncompiled."""
 
     function: str
     line: Loc
@@ -68,6 +72,10 @@ class History:
 
     def last(self) -> Event | None:
         return self.events[-1] if self.events else None
+
+    def all(self) -> list[Event]:
+        """The events as they are now: other threads may add some meanwhile."""
+        return list(self.events)
 
 
 listeners: list[Any] = []

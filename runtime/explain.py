@@ -153,7 +153,7 @@ def explanation_of(function: Function, event: Event) -> Explanation:
     elif event.misses:
         found = from_misses(event, _failed(event), function._function)
     else:
-        past = {e.signature: e.names for e in table.history.events if e is not event}
+        past = {e.signature: e.names for e in table.history.all() if e is not event}
         found = from_signatures(event, past, function._binder.name_of, table.limit)
     return Explanation(
         name_of(event.transform, event.function), event.kind, tuple(found), event.call_site, event.trace_seconds,
@@ -166,7 +166,7 @@ def _failed(event: Event) -> list[Failed]:
     out = []
     for miss in event.misses:
         entry = None if miss.entry is None else miss.entry()
-        known = (None, None) if entry is None else (entry.plan.graph, getattr(entry, "event", None))
+        known = (None, None) if entry is None else (entry.plan.graph, entry.event)
         out.append(Failed(miss, *known))
     return out
 
@@ -204,9 +204,10 @@ def _warn_by_cost(function: Function, event: Event, explanation: Explanation) ->
     table, key = function._table, (explanation.code, explanation.argument)
     if key in table.warned:
         return
-    same = [e for e in table.history.events if e.kind == "retrace" and _key(e) == key]
+    past = table.history.all()
+    same = [e for e in past if e.kind == "retrace" and _key(e) == key]
     spent = sum(e.trace_seconds + e.compile_seconds for e in same)
-    since = time.time() - table.history.events[0].time
+    since = time.time() - past[0].time
     if len(same) < RECURRENCES[explanation.code in OPEN_ENDED] or spent < max(EXPENSIVE, SHARE * since):
         return
     table.warned.add(key)
@@ -238,7 +239,7 @@ def announce_fallback(function: Function, signature: Signature, misses: Sequence
     if ("fallback", signature) in table.warned:
         return
     table.warned.add(("fallback", signature))
-    named = next((e for e in reversed(table.history.events) if e.signature == signature), None)
+    named = next((e for e in reversed(table.history.all()) if e.signature == signature), None)
     event = Event(
         function._label, function._line(), "fallback", signature, () if named is None else named.names, user_loc(),
         tuple(table.entries), tuple(misses), transform=function.kind,

@@ -274,10 +274,9 @@ def explain_none(tape: Tape, target: Any, source: Any) -> str:
     if cut is not None:
         return f"The path was cut by {cut.op} ({loc_of(cut.place)}): no derivative passes through it."
     if value not in tape._known:
-        left = getattr(tape, "_left", None)
-        if left is not None:
-            where = loc_of(left.place)
-            return f"A watched value left the tape through {left.op} ({where}) and came back as a plain number."
+        if tape._left is not None:
+            where = loc_of(tape._left.place)
+            return f"A watched value left the tape through {tape._left.op} ({where}) and came back as a plain number."
         return (
             "The target was not recorded on this tape: it was computed outside of it, or while recording was stopped."
         )

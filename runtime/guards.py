@@ -9,7 +9,7 @@ from typing import Any
 
 from ..tracer.dims import Dim, atom, names, show_size, substitute
 from ..tracer.graph import BINDING, Graph, Guard
-from .events import Event, Miss
+from .events import ALIASING, Event, Miss
 from .reasons import Reason, line_text
 
 
@@ -44,7 +44,7 @@ def _from_capture(miss: Miss, event: Event, function: Any) -> Reason:
         text = "a check at run time failed: an index out of range, or a reduction of nothing"
         return Reason("RUNTIME_CHECK", "", "passed", "failed", event.call_site, text, "Look at the values passed.")
     name = miss.capture
-    if name == "arguments that are one array":
+    if name == ALIASING:
         sentence = "which arguments are one array changed, and the body writes into one: as compiled → another way"
         fix = "Pass copies, f(x, x.copy()), or keep both: each way is traced once."
         return Reason("ALIASING", "all arguments", "as compiled", "another way", event.call_site, sentence, fix)

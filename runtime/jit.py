@@ -248,15 +248,14 @@ class Function:
     @property
     def stats(self) -> Stats:
         """Counters of this object."""
-        entries = sum(len(e) for e in self._table.entries.values())
-        return dataclasses.replace(self._counts, entries=entries)
+        return dataclasses.replace(self._counts, entries=len(self._table.all()))
 
     def _line(self) -> Loc:
         code = getattr(self._function, "__code__", None)
         return Loc(code.co_filename, code.co_firstlineno) if code is not None else Loc("", 0)
 
     def _last_entry(self) -> Entry:
-        entries = [e for found in self._table.entries.values() for e in found]
+        entries = self._table.all()
         if not entries:
             raise RuntimeError(f"{self._label} has not been called yet: there is nothing to show")
         return max(entries, key=lambda e: e.event.number)
@@ -376,6 +375,3 @@ def jit(
     if function is None:
         return lambda f: Function(f, **options)
     return Function(function, **options)
-
-
-__all__ = ["Function", "jit"]

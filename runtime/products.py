@@ -10,6 +10,7 @@ import numpy as np
 from ..tracer.errors import GradError, ShapeError, layout
 from ..tracer.scalar import Scalar
 from ..tracer.tensor import Tensor
+from ..tracer.types import SHORT
 from ..tracer.values import Value, emit, is_traced, lift, number
 from .jit import Function
 from .recording import Recording, record
@@ -37,8 +38,8 @@ class Product(Derivative):
         raise NotImplementedError
 
 
-def _fresh(primals: Any, kind: str) -> tuple[tuple[Any, ...], list[Any], list[Any]]:
-    """Copies of the primals that a tape can watch; what isn't floating is left as it is."""
+def _fresh(primals: Any, kind: str) -> tuple[tuple[Any, ...], list[Any], Any]:
+    """Copies of the primals that a tape can watch, each or None as a source, and their structure."""
     leaves, tree = flatten(primals)
     handles: list[Any] = []
     sources: list[Any] = []
@@ -46,7 +47,7 @@ def _fresh(primals: Any, kind: str) -> tuple[tuple[Any, ...], list[Any], list[An
         floating = _floating(leaf)
         handles.append(fresh_source(leaf, kind) if floating else leaf)
         sources.append(handles[-1] if floating else None)
-    return tuple(unflatten(tree, handles)), sources, [tree]
+    return tuple(unflatten(tree, handles)), sources, tree
 
 
 def _floating(leaf: Any) -> bool:
@@ -61,7 +62,7 @@ class PullBack(Product):
     kind = "vjp"
 
     def _direct(self, primals: Any, others: Any) -> Any:
-        args, sources, (tree,) = _fresh(primals, self.kind)
+        args, sources, tree = _fresh(primals, self.kind)
         live = [s for s in sources if s is not None]
         tape, result = run_taped(self._function, args, {}, live)
         outs, out_tree = flatten(result)
@@ -85,7 +86,7 @@ class PushForward(Product):
     kind = "jvp"
 
     def _direct(self, primals: Any, others: Any) -> Any:
-        args, sources, (tree,) = _fresh(primals, self.kind)
+        args, sources, tree = _fresh(primals, self.kind)
         tangents, tangent_tree = flatten(others)
         if tangent_tree != tree:
             text = f"jvp of {self._label}: the tangents do not have the structure of the primals"
@@ -109,8 +110,6 @@ def _tensor(item: Any) -> Tensor:
 
 def _like(tangent: Any, source: Any) -> Value:
     """A tangent in its primal's dtype; the shapes must agree."""
-    from ..tracer.types import SHORT
-
     value, wanted = lift(tangent), source._read()
     shape, need = [number(s) for s in value.sizes], [number(s) for s in wanted.sizes]
     if shape != need:
@@ -144,10 +143,6 @@ class Vjp:
     def __call__(self, *primals: Any) -> tuple[Any, Callable[[Any], Any]]:
         kept = unflatten(*reversed(_copied(primals)))
         return self._forward(*primals), lambda cotangent: tuple(map(_scalars, self._pull(tuple(kept), cotangent)))
-
-    @property
-    def stats(self) -> Any:
-        return self._pull.stats
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

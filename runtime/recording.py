@@ -278,6 +278,3 @@ def _refuse_mutation(tree: Any, handles: list[Any], arguments: Any) -> None:
         text = "the function changes a list or dict that was passed to it"
         fix = "The change would happen while recording only. Return the new container instead."
         raise ValueError(layout(text, fix=fix))
-
-
-__all__ = ["CaptureError", "Effect", "Recording", "Source", "content", "record"]

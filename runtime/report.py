@@ -59,7 +59,7 @@ def collect(events: Sequence[Event]) -> Report:
     rows = []
     for table in all_tables():
         last = table.history.last()
-        if last is None or numbers.isdisjoint({e.number for e in table.history.events}):
+        if last is None or numbers.isdisjoint({e.number for e in table.history.all()}):
             continue
         reasons = costs.get(_key(last), {})
         calls = table.hits + table.traces + table.fallbacks

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import enum
 import inspect
+import threading
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -118,15 +119,22 @@ def array_spec(dtype: np.dtype[Any], rank: int, path: str) -> Spec:
     return found
 
 
+_registered: set[type] = set()  # the dataclasses that optree knows from us
+_registering = threading.Lock()
+
+
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Any]:
     """Leaves and structure of a tree of lists, tuples, dicts, namedtuples and dataclasses; None is a subtree."""
     while True:
         leaves, spec = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
-        fresh = {type(leaf) for leaf in leaves if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)}
+        found = {type(leaf) for leaf in leaves if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)}
+        fresh = found - _registered
         if not fresh:
             return leaves, spec
-        for cls in fresh:
-            _register(cls)
+        with _registering:
+            for cls in fresh - _registered:
+                _register(cls)
+                _registered.add(cls)
 
 
 def unflatten(spec: Any, leaves: list[Any]) -> Any:
@@ -135,7 +143,7 @@ def unflatten(spec: Any, leaves: list[Any]) -> Any:
 
 
 def paths_of(tree: Any) -> list[str]:
-    """How the user would write each leaf: ``[0]``, ``['w']``, ``.mean``."""
+    """The steps to each leaf: ``[0]``, ``['w']``; of a dataclass the field in brackets too."""
     flatten(tree)
     return ["".join(map(_step, p)) for p in optree.tree_paths(tree, namespace=_NAMESPACE)]
 

@@ -299,6 +299,3 @@ def _argnums(given: int | Sequence[int]) -> int | tuple[int, ...]:
     if isinstance(given, bool) or not isinstance(given, int | list | tuple):
         raise TypeError(f"argnums must be an int or a tuple of ints, not {type(given).__name__}")
     return given if isinstance(given, int) else tuple(given)
-
-
-__all__ = ["Derivative", "Grad", "ValueAndGrad", "grad", "hessian", "jacobian", "value_and_grad"]

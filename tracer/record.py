@@ -10,9 +10,9 @@ import numpy as np
 
 from .assume import SizeFacts
 from .context import Place, context, loc_of, place, user_loc
-from .dims import WHOLE, Dim, atom, names
+from .dims import WHOLE, Dim, atom
 from .errors import CaptureError, NumtapeError, TraceError, layout
-from .graph import NOWHERE, Const, Graph, Guard, Loc, Node, live_nodes, substitute_sizes
+from .graph import Const, Graph, Guard, Loc, Node, live_nodes, substitute_sizes
 from .op import Op
 from .ops import OPS
 from .types import FLOAT64, INT64, ArrayType
@@ -322,6 +322,3 @@ def recording(trace: Trace) -> Iterator[Trace]:
         yield trace
     finally:
         context.recorders, context.trace = before
-
-
-__all__ = ["NOWHERE", "Trace", "names", "prune", "recording"]

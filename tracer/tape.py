@@ -25,7 +25,7 @@ Record = tuple[Op, tuple[Value, ...], Mapping[str, Any], tuple[Value, ...], Plac
 
 
 class Cut(NamedTuple):
-    """Where a path of derivatives ended: the op, the user's line, and what it did."""
+    """Where a path of derivatives ended: the op, and the user's line."""
 
     op: str
     place: Place
@@ -48,6 +48,7 @@ class Tape:
         self._watched: dict[int, tuple[Any, Value]] = {}
         self._variables: dict[int, tuple[Variable, list[Value]]] = {}
         self._cuts: WeakKeyDictionary[Value, Cut] = WeakKeyDictionary()
+        self._left: Cut | None = None  # where a known value became a plain number, the last time
         self._snapshots: dict[int, tuple[Any, Value]] = {}
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -127,7 +128,7 @@ class Tape:
         """
         for leaf in leaves(tensor):
             if isinstance(leaf, Variable):
-                self._note_variable(leaf, leaf._current(), explicit=True)
+                self._note_variable(leaf, leaf._current())
             elif isinstance(leaf, Tensor):
                 value = leaf._read()
                 self._watched[id(leaf)] = (leaf, value)
@@ -148,7 +149,7 @@ class Tape:
         if id(variable) in self._variables or (self._watch_accessed and variable.trainable):
             self._note_variable(variable, value)
 
-    def _note_variable(self, variable: Variable, value: Value, explicit: bool = False) -> None:
+    def _note_variable(self, variable: Variable, value: Value) -> None:
         _, values = self._variables.setdefault(id(variable), (variable, []))
         if not any(v is value for v in values):
             values.append(value)

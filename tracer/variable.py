@@ -8,7 +8,7 @@ import numpy as np
 
 from .context import context
 from .errors import DtypeError, ShapeError, layout
-from .tensor import Tensor, tensor
+from .tensor import Tensor
 from .values import Value, emit, lift
 
 
@@ -149,6 +149,3 @@ class Variable(Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         return Variable(self.numpy(), self.trainable, self.name)
-
-
-__all__ = ["Variable", "tensor"]
