@@ -91,7 +91,7 @@ def _nonzero(planner: Planner, index: int) -> None:
     cell, number, total = planner.fresh("hits"), planner.fresh("c"), planner.fresh("found")
     body += [Let(number, INT64, "cast", (value,)), Accumulate(cell, "sum", number)]
     _kernel(planner, index, Cell(cell, INT64, "sum"), loops(body), Result(total, INT64, cell, "sum"))
-    planner.emit(Bind(count, total))
+    planner.emit(Bind(count, total, planner.fresh("size")))
     outs = [Buffer(planner.unique(f"b{index}_{axis}"), INT64, (atom(count),)) for axis in range(type_.rank)]
     planner.results[index] = [b.name for b in outs]
     planner.emit(*(Alloc(b) for b in outs))
@@ -115,7 +115,7 @@ def _map(planner: Planner, index: int) -> None:
     from .plan import program_of
 
     node = planner.graph.nodes[index]
-    program = program_of(node.param("body"), planner.prefix(node.param("body").name))
+    program = program_of(node.param("body"), planner.reserved, planner.prefix(node.param("body").name))
     types = node.type if isinstance(node.type, tuple) else (node.type,)
     outs = []
     for number, type_ in enumerate(types):

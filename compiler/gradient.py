@@ -114,8 +114,9 @@ def fit(ct: Expr, type_: ArrayType) -> Expr:
 
 
 def cast_to(x: Expr, type_: ArrayType) -> Expr:
-    """`x` in the dtype of a type."""
-    return x if x.dtype == type_.dtype else x.op("astype", dtype=SHORT[type_.dtype.name])
+    """`x` in the dtype of a type, and no weaker: a weak float64 times a float32 would be rounded to float32."""
+    same = x.dtype == type_.dtype and (type_.weak or not x.type.weak)
+    return x if same else x.op("astype", dtype=SHORT[type_.dtype.name])
 
 
 def results_of(expr: Expr) -> list[Expr]:

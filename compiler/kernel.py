@@ -254,10 +254,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Give a size (an atom such as "#0") the number that a scalar or cell has."""
+    """Give a size (an atom such as "#0") the number that a scalar has; `name` is what it is called from then on."""
 
     atom: str
     value: Operand
+    name: str
 
     def __str__(self) -> str:
         return f"size {self.atom} = {self.value}"
@@ -360,11 +361,11 @@ class OutputValue:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A compiled graph before any back end. `sizes` lists (atom, input, axis; None for the input's own value)."""
+    """A graph before any back end. `sizes` lists an atom, its input, its axis (None: the value itself), its name."""
 
     name: str
     inputs: tuple[Input, ...]
-    sizes: tuple[tuple[str, str, int | None], ...]
+    sizes: tuple[tuple[str, str, int | None, str], ...]
     constants: tuple[tuple[str, Any], ...]
     body: tuple[Statement, ...]
     outputs: tuple[OutputValue, ...]

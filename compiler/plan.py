@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -34,38 +35,26 @@ from .reuse import reuse
 from .rows import join_rows
 from .steps import Fusion, Nest, Step
 
-RESERVED = {
-    "np",
-    "math",
-    "range",
-    "min",
-    "max",
-    "status",
-    "once",
-    "at",
-    "u",
-    "lo",
-    "int",
-    "float",
-    "bool",
-    *keyword.kwlist,
-}
 
+def program_of(graph: Graph, reserved: Iterable[str] = (), name: str = "") -> Program:
+    """Lower, fuse and plan a graph.
 
-def program_of(graph: Graph, name: str = "") -> Program:
-    """Lower, fuse and plan a graph; `name` marks the program of a graph inside another."""
-    return Planner(fuse(lower(graph)), name).program()
+    `reserved` are words that the back end uses, and that nothing may be called; `name` is that of a graph inside of
+    another.
+    """
+    return Planner(fuse(lower(graph)), reserved, name).program()
 
 
 class Planner:
     """Writes the program of a fused graph."""
 
-    def __init__(self, fusion: Fusion, name: str = "") -> None:
+    def __init__(self, fusion: Fusion, reserved: Iterable[str] = (), name: str = "") -> None:
         self.fusion, self.graph = fusion, fusion.graph
-        self.name = name or _identifier(fusion.graph.name)
+        self.reserved = frozenset(reserved)
+        self.used = {*keyword.kwlist, *self.reserved}
+        self.name = self.unique(name or _identifier(fusion.graph.name))
         self.inside = 0
         self.memory = Memory(fusion)
-        self.used = set(RESERVED)
         self.stems = [self.unique(_identifier(name)) for name in self.graph.names]
         self.loop_names = [self.unique(c) for c in LOOPS]
         self.body: list[Statement] = []
@@ -190,13 +179,14 @@ class Planner:
         body = reuse(join_rows(tuple(self.body), results), results)
         return Program(self.name, tuple(inputs), atoms, tuple(self.constants), body, outputs)
 
-    def _sizes(self) -> tuple[tuple[str, str, int | None], ...]:
-        out: list[tuple[str, str, int | None]] = []
+    def _sizes(self) -> tuple[tuple[str, str, int | None, str], ...]:
+        out: list[tuple[str, str, int | None, str]] = []
         for index, name in enumerate(self.graph.names):
             type_ = self.graph.type(index)
-            out += [(f"{name}.{axis}", self.stems[index], axis) for axis in range(type_.rank)]
+            stem = self.stems[index]
+            out += [(f"{name}.{axis}", stem, axis, self.unique(f"{stem}_{axis}")) for axis in range(type_.rank)]
             if not type_.rank and type_.dtype.kind in "iu":
-                out.append((name, self.stems[index], None))
+                out.append((name, stem, None, stem))
         return tuple(out)
 
     def _guard(self, number: int) -> None:
@@ -224,7 +214,7 @@ class Planner:
             node = self.graph.nodes[step.node]
             value = self.scalars[node.args[0]]
             self.scalars[step.node] = value
-            self.emit(Bind(node.param("count"), value))
+            self.emit(Bind(node.param("count"), value, self.fresh("size")))
         elif step.kind == "copy":
             self._copy(step.node)
         else:

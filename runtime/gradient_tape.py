@@ -262,23 +262,28 @@ def _strong(value: Value) -> Tensor:
 
 def explain_none(tape: Tape, target: Any, source: Any) -> str:
     """The sentence of :meth:`GradientTape.why_none`."""
-    if tape._consumed is not None:
-        return "The tape has given its gradient and forgotten its records: make it persistent to ask it afterwards."
+    # a tape that has given its gradient still knows what was watched and cut, though not the records
+    known = tape._known if tape._consumed is None else tape._consumed
     value = target._current()
     sources = tape._source_values(source)
     if source.dtype.kind != "f":
         return f"The source is {source.dtype}: derivatives exist for floating-point numbers. Make it a float."
-    if not any(v in tape._known for v in sources):
+    if not any(v in known for v in sources):
         return "The source was not watched by this tape, or only after it was used. Call tape.watch(source) first."
     cut = tape._cuts.get(value)
     if cut is not None:
         return f"The path was cut by {cut.op} ({loc_of(cut.place)}): no derivative passes through it."
-    if value not in tape._known:
+    if value not in known:
         if tape._left is not None:
             where = loc_of(tape._left.place)
             return f"A watched value left the tape through {tape._left.op} ({where}) and came back as a plain number."
         return (
             "The target was not recorded on this tape: it was computed outside of it, or while recording was stopped."
+        )
+    if tape._consumed is not None:
+        return (
+            "Both were recorded. Whether a path joins them went with the records when the tape gave its gradient:\n"
+            "make it persistent to ask it afterwards."
         )
     _, ends, starts = cut_out(tape, [value], [sources])
     if ends and starts[0]:

@@ -319,3 +319,12 @@ def test_la13_products_of_every_rank(name, shapes):
     g = nt.grad(lambda a, b: np.sum(np.sin(product(a, b))), argnums=(0, 1))(a, b)
     np.testing.assert_allclose(g[0], differences(lambda a: np.sin(product(a, b)), a), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(g[1], differences(lambda b: np.sin(product(a, b)), b), rtol=1e-6, atol=1e-8)
+
+
+def test_indices_of_empty_arrays_are_checked():
+    f = nt.jit(lambda x, i: x[:, i])
+    assert f(np.ones((2, 3)), np.array([0])).shape == (2, 1)
+    assert f(np.ones((0, 3)), np.array([0])).shape == (0, 1)
+    for shape in ((0, 0), (2, 0)):
+        with pytest.raises(IndexError):
+            f(np.ones(shape), np.array([0]))

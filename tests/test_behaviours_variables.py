@@ -278,3 +278,14 @@ def test_integer_sources_have_no_gradient():
     assert "int" in tape.why_none(y, x)
     with pytest.raises(TypeError, match="float"):
         nt.grad(lambda x: np.sum(x * 2.0))(np.array([1, 2]))
+
+
+def test_why_none_is_asked_after_the_gradient():
+    x, other = nt.tensor([1.5]), nt.tensor([1.0])
+    with nt.GradientTape() as tape:
+        tape.watch(x)
+        z = np.floor(x) * 2
+        w = x * other
+    assert tape.gradient(z, x) is None
+    assert "floor" in tape.why_none(z, x)
+    assert "watch" in tape.why_none(w, other)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from programs import PROGRAMS, gradient, start
 
+from numtape.compiler.backends.numba.compiled import RESERVED
 from numtape.compiler.backends.numba.source import source_of
 from numtape.compiler.kernel import Alloc, If, Kernel, Load, Loop, View
 from numtape.compiler.plan import program_of
@@ -19,7 +20,7 @@ N, M = atom("x.0"), atom("x.1")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_golden(name):
     """UPDATE_GOLDEN=1 writes the files anew: read the difference before it is committed."""
-    program = program_of(PROGRAMS[name]())
+    program = program_of(PROGRAMS[name](), RESERVED)
     text = f"{program}\n\n{source_of(program)}"
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("UPDATE_GOLDEN"):

@@ -172,8 +172,7 @@ def test_an_op_without_derivative_is_refused_by_name(monkeypatch):
             with pytest.raises(GradError) as error:
                 derive(graph, [0])
             assert str(error.value) == (
-                f"{name} has no derivative: {reason} (model.py:11).\n"
-                "To treat it as a constant, use stop_gradient(...)."
+                f"{name} has no derivative: {reason} (model.py:11).\nTo treat it as a constant, use stop_gradient(...)."
             )
         stopped = trace(lambda a, function=function: w.sum_(a * function(w.stop_gradient(a))), [graph.type(0)])
         value_and_grad(stopped, [0])

@@ -5,10 +5,12 @@ import threading
 
 import numpy as np
 import pytest
+import samples as samples_of_passes
 from agreement import assert_close, assert_each_node_agrees, assert_refused, interpret, relative
 from hypothesis import HealthCheck, given, settings
 from programs import PROGRAMS, inputs, start
 from random_graphs import samples
+from rows import trace
 
 from numtape.compiler.backends.interpreter import Interpreted
 from numtape.compiler.gradient import vjp
@@ -78,6 +80,51 @@ def test_programs(name):
             assert_close(a, b, relative(1e-11))
 
 
+@pytest.mark.parametrize("name", samples_of_passes.PROGRAMS)
+def test_programs_of_the_passes(name):
+    """The programs on which derivatives are tested, and their derivatives."""
+    graph, values = samples_of_passes.program(name)
+    assert_agrees(graph, list(values), 1e-12)
+    backward = simplify(vjp(graph, [i for i in graph.inputs if graph.type(i).inexact]))
+    cotangents = [samples_of_passes.like(v) for v in interpret(graph, values) if np.asarray(v).dtype.kind == "f"]
+    assert_agrees(backward, [*values, *cotangents], 1e-11)
+
+
+def mapped(body, types, *values, flags=None):
+    """A program that maps a function of rows."""
+    inner = trace(body, types)
+    b = Builder("outer")
+    flags = flags or (True,) * len(values)
+    inputs = []
+    for i, value in enumerate(values):
+        shape = tuple(atom(f"{'xyz'[i]}.{axis}") for axis in range(np.ndim(value)))
+        inputs.append(b.input("xyz"[i], ArrayType(np.asarray(value).dtype, shape)))
+    return b.build([b.op("map", *inputs, body=inner, mapped=flags)])
+
+
+def test_maps_nest_and_keep_their_status():
+    row = ArrayType(FLOAT64, (atom("a.0"),))
+
+    def rows(matrix, scale):
+        inner = trace(lambda a, b: w.sum_(a) * b + w.argmax(a, 0), [row, ArrayType(FLOAT64)])
+        return matrix.op("map", scale, body=inner, mapped=(True, False))
+
+    matrix = ArrayType(FLOAT64, (atom("a.0"), atom("a.1")))
+    for shape in ((2, 3, 4), (0, 3, 4), (2, 0, 4), (2, 1, 0), (1, 1, 1)):
+        values = [np.random.default_rng(0).normal(size=shape), np.float64(2)]
+        graph = mapped(rows, [matrix, ArrayType(FLOAT64)], *values, flags=(True, False))
+        assert_agrees(graph, values)
+
+
+def test_order_is_numpys_for_nan_and_ties():
+    b, (x,) = start("order", x=(N, M))
+    graph = b.build([w.sort(x, 1), w.argsort(x, 1), w.sort(x, 0), w.argmax(x, 1), w.argmin(x, 0), w.max_(x, (1,))])
+    rng = np.random.default_rng(2)
+    pool = np.array([np.nan, np.inf, -np.inf, 0.0, 1.0, 1.0, 2.0, -3.0])
+    for shape in ((5, 40), (3, 8), (1, 1), (4, 9), (2, 200)):
+        assert_agrees(graph, [rng.choice(pool, shape)])
+
+
 def test_results_are_fresh_and_never_aliases():
     b, (x, y) = start("same", x=(N,), y=(N, 2))
     flat = w.reshape(y, (N * 2,))
@@ -105,6 +152,26 @@ def test_arrays_that_cannot_be_written_to_are_taken():
         np.testing.assert_array_equal(got, expected)
     with pytest.raises(TypeError, match="No matching definition"):
         compiled.run([values.astype("float32")])
+
+
+def test_names_of_the_user_clash_with_none_of_ours():
+    b = Builder("add")
+    x = b.input("u", ArrayType(FLOAT64, (atom("u.0"),)))
+    y = b.input("u_0", ArrayType(FLOAT64, (atom("u_0.0"),)))
+    z = b.input("select", ArrayType(FLOAT64, ()))
+    i = b.input("i", ArrayType(INT64, (), True))
+    rest = [b.input(n, ArrayType(FLOAT64, ())) for n in ("value0", "lambda", "a b", "a.b", "3", "status", "np", "lo")]
+    graph = b.build([w.sum_(x) * z, w.where(x > 0.0, x, 0.0) + w.sum_(y), i + 1, sum(rest[1:], rest[0])])
+    values = [np.array([1.0, -2, 3]), np.array([5.0]), 2.0, 7, *range(8)]
+    for got, want in zip(compile_graph(graph).run(values)[1], interpret(graph, values), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_graph_without_inputs():
+    b = Builder("nothing")
+    graph = b.build([w.iota(b, 4), b.const(np.eye(3)[:2]), b.const(2.5)])
+    for got, want in zip(compile_graph(graph).run([])[1], interpret(graph, []), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 def test_scalars_keep_their_kind():

@@ -44,3 +44,12 @@ def test_an_index_array_of_no_axes_makes_a_copy():
         return y, row
 
     agrees(scaled, np.arange(6.0).reshape(3, 2))
+
+
+def test_a_derivative_by_a_python_number_is_not_rounded_to_float32():
+    a = np.array([0.1, 0.3], "f4")
+    y, t = nt.jvp(lambda x: np.exp(x) * a, (0.5,), (1.0,))
+    assert t.dtype == np.float64
+    np.testing.assert_array_equal(t, y)
+    gradient = nt.grad(lambda u, s: float(u * s) * 2.0)(np.float64(0.3), a[0])
+    assert gradient == 2 * np.float64(a[0])

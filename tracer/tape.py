@@ -259,7 +259,6 @@ class Tape:
         self._records = []
         self._known = set()
         self._snapshots = {}
-        self._watched = {}
         self._detach()
 
     def __getstate__(self) -> Any:

@@ -56,7 +56,7 @@ class Writer:
         self.pad = 1
         self.ranks: dict[str, int] = {}
         self.dtypes: dict[str, Any] = {i.name: i.dtype for i in program.inputs}
-        self.sizes = {name: self._size_name(inner, axis) for name, inner, axis in program.sizes}
+        self.sizes = {atom: self._size_text(name, axis) for atom, _, axis, name in program.sizes}
         self.used_sizes: dict[str, None] = {}
         self.uses: Counter[str] = Counter()
         self.texts: dict[str, str] = {}  # expressions that stand where their name would
@@ -66,10 +66,8 @@ class Writer:
         count_uses(program.body, self.uses)
         self.touched = buffers_in(program)
 
-    def _size_name(self, stem: str, axis: int | None) -> str:
-        if axis is not None:
-            return f"{stem}_{axis}"
-        return stem if self.dtypes[stem] == INTEGER else f"i64({stem})"
+    def _size_text(self, name: str, axis: int | None) -> str:
+        return name if axis is not None or self.dtypes[name] == INTEGER else f"i64({name})"
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.pad + text)
@@ -193,8 +191,8 @@ class Writer:
                 self.pad -= 1
             case Check():
                 self._check(item)
-            case Bind(atom, value):
-                self.sizes[atom] = f"size{len(self.sizes)}"
+            case Bind(atom, value, name):
+                self.sizes[atom] = name
                 self.line(f"{self.sizes[atom]} = {cast(self.operand(value), self.dtype_of(value), INTEGER)}")
             case Alloc():
                 self._alloc(item)
@@ -204,7 +202,7 @@ class Writer:
                 self.dtypes[buffer.name], self.ranks[buffer.name] = buffer.dtype, len(buffer.shape)
                 if buffer.name in self.given.values() or buffer.name not in self.touched:
                     return
-                self.line(f"{buffer.name} = {source}.reshape({self.shape(buffer.shape)})")
+                self.line(f"{buffer.name} = reshaped({source}, {self.shape(buffer.shape)})")
             case Call():
                 self._call(item)
             case Kernel(title, body, locs):
@@ -358,7 +356,7 @@ class Writer:
             if zeros:
                 return
         elif self.given[name] != name:
-            self.line(f"{name} = {self.given[name]}.reshape({shape})")
+            self.line(f"{name} = reshaped({self.given[name]}, {shape})")
         if item.source is not None:
             self.line(f"copy_into({name}, {item.source})")
         elif item.fill is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -14,7 +15,13 @@ from ...lower import lower
 from ...plan import program_of
 from ...steps import is_supported
 from ..interpreter import Interpreted
+from .helpers import helper_names
 from .source import Source, source_of
+
+# words of the source that nothing of the user's may be called
+RESERVED = (
+    "np", "math", "njit", "range", "min", "max", "abs", "status", "lo", *helper_names(), *vars(builtins)
+)  # fmt: skip
 
 
 def compile_numba(graph: Graph) -> Any:
@@ -39,13 +46,15 @@ class Compiled:
     def __init__(self, graph: Graph) -> None:
         began = perf_counter()
         self.graph = graph
-        self.program = program_of(graph)
+        self.program = program_of(graph, RESERVED)
         source = source_of(self.program)
         self.source = str(source)
         self._scope = compile_source(self.program, source)
         self._entry = self._scope[f"{self.program.name}_call"]
-        self._outputs = [None if o.rank or o.weak else o.dtype.type for o in self.program.outputs]
-        self._inputs = [None if i.rank else _caster(i.dtype, i.weak) for i in self.program.inputs]
+        inputs, outputs = enumerate(self.program.inputs), enumerate(self.program.outputs)
+        self._casts = [(n, _caster(i.dtype, i.weak)) for n, i in inputs if not i.rank]
+        self._wraps = [(n, o.dtype.type) for n, o in outputs if not (o.rank or o.weak)]
+        self._picks = any(node.op in ("gather", "scatter_add", "scatter_set") for node in graph.nodes)
         self.compile_seconds = perf_counter() - began
 
     @property
@@ -55,16 +64,27 @@ class Compiled:
 
     def run(self, inputs: list[Any]) -> tuple[int, list[Any]]:
         """Call it: (status, outputs). There are no outputs unless the status is 0."""
-        given = [x if cast is None else cast(x) for x, cast in zip(inputs, self._inputs, strict=True)]
+        if self._picks and any([isinstance(x, np.ndarray) and not x.size for x in inputs]):
+            # NumPy checks indices even where nothing comes of them: loops over an empty result would not
+            try:
+                return Interpreted(self.graph).run(inputs)
+            except (IndexError, ValueError):
+                return -1, []
+        if self._casts:
+            inputs = list(inputs)
+            for position, cast in self._casts:
+                inputs[position] = cast(inputs[position])
         try:
-            status, *outputs = self._entry(*given)
+            status, *outputs = self._entry(*inputs)
         except TypeError:
             # numba has another type for arrays that can't be written to
-            given = [x.copy() if isinstance(x, np.ndarray) and not x.flags.writeable else x for x in given]
-            status, *outputs = self._entry(*given)
+            inputs = [x.copy() if isinstance(x, np.ndarray) and not x.flags.writeable else x for x in inputs]
+            status, *outputs = self._entry(*inputs)
         if status:
             return status, []
-        return 0, [value if wrap is None else wrap(value) for value, wrap in zip(outputs, self._outputs, strict=True)]
+        for position, wrap in self._wraps:
+            outputs[position] = wrap(outputs[position])
+        return 0, outputs
 
     @cached_property
     def dispatcher(self) -> Any:

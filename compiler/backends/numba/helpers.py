@@ -10,7 +10,7 @@ import numpy as np
 
 NAMES = (
     "add argsort_rows copy_into cotangent floordiv int_floordiv int_fmod int_power int_quotient int_remainder "
-    "maximum minimum remainder select settle shift_left shift_right sort_rows two_sum"
+    "maximum minimum remainder reshaped select settle shift_left shift_right sort_rows two_sum"
 )
 
 
@@ -37,7 +37,9 @@ def _intrinsics() -> dict[str, Any]:
     """Single instructions that Python has no word for."""
     from numba import types
     from numba.core import cgutils
+    from numba.core.imputils import impl_ret_borrowed
     from numba.extending import intrinsic
+    from numba.np.arrayobj import populate_array
 
     def common(a: Any, b: Any) -> Any:
         a, b = types.unliteral(a), types.unliteral(b)
@@ -131,9 +133,33 @@ def _intrinsics() -> dict[str, Any]:
 
         return types.void(target, source), code
 
+    @intrinsic
+    def reshaped(context: Any, array: Any, shape: Any) -> Any:
+        """A C-contiguous array in another shape of as many elements; array.reshape takes twice as long to compile."""
+        view = types.Array(array.dtype, len(shape), "C", readonly=not array.mutable)
+
+        def code(cgctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            source = cgctx.make_array(signature.args[0])(cgctx, builder, args[0])
+            kinds = signature.args[1]
+            given = cgutils.unpack_tuple(builder, args[1])
+            sizes = [cgctx.cast(builder, s, kind, types.intp) for s, kind in zip(given, kinds, strict=True)]
+            strides: list[Any] = []
+            step = source.itemsize
+            for size in reversed(sizes):
+                strides.insert(0, step)
+                step = builder.mul(step, size)
+            out = cgctx.make_array(view)(cgctx, builder)
+            populate_array(
+                out, data=source.data, shape=sizes, strides=strides, itemsize=source.itemsize, meminfo=source.meminfo,
+                parent=source.parent,
+            )  # fmt: skip
+            return impl_ret_borrowed(cgctx, builder, view, out._getvalue())
+
+        return view(array, shape), code
+
     return {
         "select": select, "add": add, "cotangent": cotangent, "two_sum": two_sum, "settle": settle,
-        "maximum": extreme(">="), "minimum": extreme("<="), "copy_into": copy_into,
+        "maximum": extreme(">="), "minimum": extreme("<="), "copy_into": copy_into, "reshaped": reshaped,
     }  # fmt: skip
 
 
@@ -198,7 +224,7 @@ def _functions() -> dict[str, Any]:
     def shift_right(a: Any, b: Any, bits: Any) -> Any:
         if np.uint64(b) < np.uint64(bits):
             return a >> b
-        return a >> (bits - 1)
+        return a >> (bits - 1) if a < 0 else a - a
 
     compiler = njit(error_model="numpy", nogil=True)
 

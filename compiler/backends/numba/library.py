@@ -55,7 +55,7 @@ def _matmul(writer: Writer, call: Call) -> None:
 def _sort(writer: Writer, call: Call) -> None:
     rows, length = (bare(writer.size(call.param(name))) for name in ("rows", "length"))
     arrays = [str(call.args[0]), call.outs[0]]
-    views = arrays if call.param("rank") == 2 else [f"{a}.reshape(({rows}, {length}))" for a in arrays]
+    views = arrays if call.param("rank") == 2 else [f"reshaped({a}, ({rows}, {length}))" for a in arrays]
     writer.line(f"{call.name}_rows({', '.join(views)})")
 
 

@@ -67,7 +67,7 @@ def constants_in(program: Program) -> tuple[tuple[str, Const], ...]:
 def source_of(program: Program) -> Source:
     """The source of a program."""
     buffers, views = _buffers(program.body)
-    known = {name for name, _, _ in program.sizes}
+    known = {atom for atom, _, _, _ in program.sizes}
     given: dict[str, str] = {}
     brought: list[Buffer] = []
     names_of_results: dict[str, str] = {}
@@ -166,7 +166,8 @@ def _entry(program: Program, brought: list[Buffer], returned: list[OutputValue],
         shape = f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
         writer.line(f"{buffer.name} = np.empty({shape}, {dtype_name(buffer.dtype)})")
     inputs = ", ".join(i.name for i in program.inputs)
-    values = [f"value{n}" for n in range(len(returned))]
+    taken = {i.name for i in program.inputs}
+    values = [next(v for v in (f"value{n}", f"value{n}_") if v not in taken) for n in range(len(returned))]
     call = f"{program.name}({', '.join([i.name for i in program.inputs] + [b.name for b in brought])})"
     writer.line(f"{', '.join(['status', *values])}{'' if values else ','} = {call}")
     left = iter(values)
@@ -183,9 +184,9 @@ def _never_negative(size: object) -> bool:
 
 def _size_lines(program: Program, writer: Writer) -> list[str]:
     return [
-        f"    {writer.sizes[name]} = {inner}.shape[{axis}]"
-        for name, inner, axis in program.sizes
-        if axis is not None and name in writer.used_sizes
+        f"    {name} = {inner}.shape[{axis}]"
+        for atom, inner, axis, name in program.sizes
+        if axis is not None and atom in writer.used_sizes
     ]
 
 
