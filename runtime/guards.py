@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..tracer.dims import Dim, atom, names, show_size, substitute
-from ..tracer.graph import BINDING, Graph, Guard
+from ..tracer.graph import BINDING, Graph, Guard, Why
 from .events import ALIASING, Event, Miss
 from .reasons import Reason, line_text
 
@@ -79,14 +79,14 @@ def _from_guard(item: Failed, event: Event) -> Reason:
         return Reason(code, argument, before, after, guard.loc, f"{head}, {why}", fix)
 
     match guard.why:
-        case "Python needs the number itself":
+        case Why.FORCED:
             if re.search(r"\brange\(|^(?:async )?for |\bfor\b.*\bin\b|^while ", text):
                 fix = "The loop is unrolled for each count. Write it with array operations, or call it with few counts."
                 return reason("LOOP_TRIP_COUNT", f"and {place} loops that often", fix)
             code = "SHAPE_GUARD" if _AXIS.search(chosen) else "STATIC_VALUE"
             fix = "Each value is traced once. Use it in arithmetic, slices and shapes alone, or call with few values."
             return reason(code, f"and {place} needs the number itself", fix)
-        case "these sizes are equal" | "a size is 1 and stretches":
+        case Why.EQUAL | Why.STRETCHES:
             fix = "Both forms are compiled now. To need one only, stretch it yourself before the call: np.broadcast_to."
             why = f"and {place} broadcasts: `{condition}` no longer holds"
             return reason("BROADCAST_PATTERN", why, fix)

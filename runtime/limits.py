@@ -39,7 +39,16 @@ def no_retrace() -> Iterator[None]:
 
 @contextmanager
 def max_traces(fn: Any, n: int) -> Iterator[None]:
-    """Raise RetraceError where `fn` is traced more than `n` times inside the block."""
+    """Raise RetraceError where `fn` is traced more than `n` times inside the block, first traces included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import numtape as nt
+    >>> f = nt.jit(lambda x: x + 1)
+    >>> with nt.max_traces(f, 1):
+    ...     _ = f(np.ones(2)), f(np.ones(5))
+    """
     limits.stack.append((fn, [n]))
     try:
         yield

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from typing import Any
 
 from .context import user_loc
-from .dims import Atom, Dim, evaluate_size, lower_bound, solve_for_atoms, substitute
-from .graph import Guard, Node
-
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
+from .dims import RELATIONS, Atom, Dim, evaluate_size, lower_bound, solve_for_atoms, substitute
+from .graph import Guard, Node, Why
 
 
 class SizeFacts:
@@ -53,7 +47,7 @@ class SizeFacts:
             return a
         if self.number(a) != self.number(b):
             return None
-        self._require("==", a - b, True, "these sizes are equal")
+        self._require("==", a - b, True, Why.EQUAL)
         return self.canonical(a)
 
     def is_one(self, a: int | Dim) -> bool:
@@ -62,7 +56,7 @@ class SizeFacts:
             return a == 1
         if self.number(a) != 1:
             return False
-        self._require("==", a - 1, True, "a size is 1 and stretches")
+        self._require("==", a - 1, True, Why.STRETCHES)
         return True
 
     def sign(self, a: int | Dim) -> int:
@@ -80,7 +74,7 @@ class SizeFacts:
         """The outcome of ``difference relation 0`` where no input can change it, else None."""
         difference = self.canonical(difference)
         if isinstance(difference, int):
-            return _COMPARE[relation](difference, 0)
+            return RELATIONS[relation](difference, 0)
         low, high = lower_bound(difference, self._bounds), lower_bound(-difference, self._bounds)
         match relation:
             case "<" | ">=":
@@ -100,7 +94,7 @@ class SizeFacts:
         if known is not None:
             return known
         difference = self.canonical(difference)
-        outcome = _COMPARE[relation](self.number(difference), 0)
+        outcome = RELATIONS[relation](self.number(difference), 0)
         self._require(relation, difference, outcome, "Python asked how these sizes compare")
         return outcome
 
@@ -109,7 +103,7 @@ class SizeFacts:
         size = self.canonical(size)
         value = self.number(size)
         if isinstance(size, Dim):
-            self._require("==", size - value, True, "Python needs the number itself")
+            self._require("==", size - value, True, Why.FORCED)
         return value
 
     def _require(self, relation: str, difference: int | Dim, outcome: bool, why: str) -> None:

@@ -6,6 +6,7 @@ exactly when they compare equal, so types can be compared with ``==``.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -20,6 +21,9 @@ Atom = str | tuple[str, "int | Dim", "int | Dim"]
 Monomial = tuple[Atom, ...]
 
 _NO_BOUND = None
+RELATIONS: dict[str, Callable[[int, int], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
 WHOLE = range(-(2**61), 2**61 + 1)
 """The integers that calls may vary: sums of two, and differences of products below 2**62, stay within 64 bits."""
 

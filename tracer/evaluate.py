@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .dims import Dim, evaluate_size, names
+from .dims import RELATIONS, Dim, evaluate_size, names
 from .graph import BINDING, Graph, Guard, Node
 from .op import Output
 from .ops import OPS
 from .show import show_guard, show_type
-from .types import BOOL, FLOAT64, INT64, ArrayType
-
-RELATIONS = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
-_WEAK = {bool: BOOL, int: INT64, float: FLOAT64}
+from .types import WEAK_DTYPES, ArrayType
 
 
 class GuardFailed(Exception):
@@ -136,7 +130,7 @@ def _fits(value: Any, type_: Output, known: Mapping[str, int]) -> bool:
     if isinstance(type_, tuple):
         return all(_fits(v, t, known) for v, t in zip(value, type_, strict=True))
     if type_.weak:
-        return _WEAK.get(type(value)) == type_.dtype
+        return WEAK_DTYPES.get(type(value)) == type_.dtype
     shape = tuple(evaluate_size(size, known) for size in type_.shape)
     return isinstance(value, np.ndarray | np.generic) and value.dtype == type_.dtype and value.shape == shape
 

@@ -71,6 +71,14 @@ class Node:
         return dict(self.params)[name]
 
 
+class Why:
+    """Reasons of guards that reports tell apart."""
+
+    FORCED = "Python needs the number itself"
+    EQUAL = "these sizes are equal"
+    STRETCHES = "a size is 1 and stretches"
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """What the recording assumed: ``subject relation 0`` has this `outcome`, or the truth of a node has.

@@ -41,6 +41,11 @@ def root_package(name: str | None) -> str:
     return "" if top in _LIBRARIES or top in sys.stdlib_module_names else top
 
 
+def public_module(function: object) -> str:
+    """The public module of a library's function: that of ``scipy.special._logsumexp`` is ``scipy.special``."""
+    return ".".join(part for part in (getattr(function, "__module__", "") or "").split(".") if not part.startswith("_"))
+
+
 def _is_library_module(name: str) -> bool:
     return name.partition(".")[0] in _LIBRARIES and not name.startswith(_OWN_USERS)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .library import public_module
 from .standins import PYTHON, REAL, active, refuse, stand
 from .types import SHORT
 from .values import attempt, has_traced, is_traced
@@ -79,7 +80,7 @@ class Function:
             return real(*args, **kwargs)
         if real in _creation():
             return attempt(_creation()[real], *args, **kwargs)
-        if real in FUNCTIONS or (_public(real), real.__name__) in FUNCTIONS_BY_NAME:
+        if real in FUNCTIONS or (public_module(real), real.__name__) in FUNCTIONS_BY_NAME:
             return call_function(real, args, kwargs)
         return real(*args, **kwargs)
 
@@ -97,10 +98,6 @@ class Function:
 
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
-
-
-def _public(function: Any) -> str:
-    return ".".join(part for part in (function.__module__ or "").split(".") if not part.startswith("_"))
 
 
 def _creation() -> dict[Any, Callable[..., Any]]:

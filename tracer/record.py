@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -42,8 +42,6 @@ class Trace(SizeFacts):
         self.assigned: dict[int, Any] = {}
         self.made: list[Any] = []
         self.captures: Any = None
-        self.adopt: Callable[[Value], Value] | None = None
-        """How the owner makes an input of a value that comes from outside (a captured Tensor)."""
 
     # -- inputs and constants ------------------------------------------------------------------------------------
 
@@ -89,8 +87,6 @@ class Trace(SizeFacts):
         if value.trace is not None and value.trace.finished and value.shape is not None:
             text = "a traced value of an earlier recording is used after that recording has ended"
             raise TraceError(layout(text, str(self.loc()), fix="Return it from the function instead of keeping it."))
-        if self.adopt is not None and not value.borrowed:
-            return self.adopt(value)
         if isinstance(value.array, np.generic):
             return self.constant(value.array)  # np.float64(2): a literal, captured scalars are inputs already
         text = f"an array of shape {np.shape(value.array)} that was made where the recording can't see"

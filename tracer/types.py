@@ -21,6 +21,7 @@ SHORT = {
 }  # fmt: skip
 LONG = {short: np.dtype(long) for long, short in SHORT.items()}
 BOOL, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("bool", "int64", "float32", "float64"))
+WEAK_DTYPES: dict[type, np.dtype[Any]] = {bool: BOOL, int: INT64, float: FLOAT64}
 _WEAK: dict[str, type] = {"i": int, "u": int, "f": float, "c": complex, "b": bool}
 
 

@@ -13,13 +13,11 @@ from .errors import DtypeError, ShapeError, TraceError, layout
 from .graph import BINDING
 from .op import Op
 from .ops import OPS
-from .types import BOOL, FLOAT64, INT64, SHORT, ArrayType
+from .types import SHORT, WEAK_DTYPES, ArrayType
 
 if TYPE_CHECKING:
     from .record import Trace
     from .tensor import Tensor
-
-WEAK_DTYPES = {bool: BOOL, int: INT64, float: FLOAT64}
 
 
 class Value:

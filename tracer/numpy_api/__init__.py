@@ -1,7 +1,8 @@
 """NumPy's functions on traced values: each handler has exactly the signature of the function that it stands for.
 
 Handlers are composed of ops, so what they compute is recorded and has derivatives of every order. What can't be
-recorded is refused by name; no argument is ever ignored unless it is about memory alone (`order`, `subok`, `copy`).
+recorded is refused by name; no argument is ever ignored unless it changes no value: it is about memory (`order`,
+`subok`, `copy`, `device`) or about the way to the result (`kind`, `optimize`, `max_work`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from ..context import context
 from ..errors import TraceError, layout
+from ..library import public_module
 from ..values import attempt, has_traced, is_traced
 from . import (
     contraction,
@@ -53,7 +55,7 @@ def call_function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     """What ``function(*args, **kwargs)`` does where traced values stand in its arguments."""
     handler = FUNCTIONS.get(function)
     if handler is None:
-        handler = FUNCTIONS_BY_NAME.get((_library(function), function.__name__))
+        handler = FUNCTIONS_BY_NAME.get((public_module(function), function.__name__))
     if handler is not None:
         return attempt(handler, *args, **kwargs)
     if context.trace is None and (not context.recorders or function in _SHOWN):
@@ -62,11 +64,6 @@ def call_function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     fix = "Write it with other NumPy functions, or cut it out on purpose: call it on stop_gradient(x).numpy()."
     error = TraceError(layout(f"{name} has no recorded form", fix=fix), function=name)
     raise error if context.trace is None else context.trace.noted(error)
-
-
-def _library(function: Callable[..., Any]) -> str:
-    """The public module of a SciPy function: ``scipy.special._logsumexp`` is ``scipy.special``."""
-    return ".".join(part for part in (function.__module__ or "").split(".") if not part.startswith("_"))
 
 
 def _plain(item: Any) -> Any:
