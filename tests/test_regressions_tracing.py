@@ -261,3 +261,11 @@ def test_calls_while_another_thread_clears_the_cache():
             done.set()
         clearing.result()
     assert not wrong
+
+
+def test_hasattr_asks_for_what_a_value_is_in_numpy():
+    def f(x, k):
+        return x * 2 if hasattr(k, "shape") else x * 3 if hasattr(k, "is_integer") else x
+
+    agree(f, (X, 2.0), (X, np.float64(2.0)), (X, X), (X, 1))
+    assert jit(lambda v: 1.0 if hasattr(v, "assign") else 2.0)(nt.Variable(1.0)) == 1.0

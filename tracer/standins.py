@@ -165,6 +165,12 @@ def rounded(number: Any, ndigits: Any = None) -> Any:
     return _weaken(result, "f") if isinstance(number, Scalar) else result
 
 
+def has_attribute(item: Any, name: str, /) -> bool:
+    """hasattr() that asks a traced value what it has in plain NumPy; a Variable is what it is."""
+    kind = None if hasattr(type(item), "__numtape_variable__") else pretended(item)
+    return hasattr(item if kind is None else kind, name)
+
+
 def _present(item: Any) -> Any:
     if type(item) in (tuple, list):
         return type(item)(map(_present, item))
@@ -185,7 +191,7 @@ def total(iterable: Iterable[Any], /, start: Any = 0) -> Any:
         return sum(iterable, start)
     if iterable.dtype.kind != "f" and iterable.dtype not in (np.int64, np.bool_):
         return sum(iterable, start)  # a narrow integer: NumPy's sum would widen it, Python's does not
-    result: Any = np.sum(iterable, axis=0)  # type: ignore[call-overload]
+    result: Any = np.sum(iterable, axis=0)
     return result if type(start) is int and start == 0 else start + result
 
 
@@ -378,7 +384,7 @@ TYPE = _stands[type] = Stand("type", (type,), {REAL: type, MADE: staticmethod(_t
 BUILTINS: dict[str, Any] = {
     **vars(builtins),
     "float": FLOAT, "int": INT, "type": TYPE, "len": length, "round": rounded, "sum": total, "isinstance": isinstance_,
-    "print": printed,
+    "print": printed, "hasattr": has_attribute,
     "max": _extreme(max, dims.maximum, lambda b, a: b > a), "min": _extreme(min, dims.minimum, lambda b, a: b < a),
     "any": _truth(any, np.any), "all": _truth(all, np.all), "super": super_, "__import__": _import,
     "eval": _no_eval("eval"), "exec": _no_eval("exec"),
