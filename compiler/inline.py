@@ -79,7 +79,7 @@ class _Inliner:
         """The size that an integer value is."""
         node = self.builder.nodes[expr.index]
         if node.op == "size":
-            return node.param("size")  # type: ignore[no-any-return]
+            return node.param("size")
         if node.op == "const":
             return int(node.param("value").array())
         if node.op in ("input", "integer"):

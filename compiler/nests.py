@@ -63,13 +63,13 @@ FOLDED: dict[str, Any] = {
 def fold(name: str, dtype: np.dtype[Any], args: tuple[Any, ...]) -> Operand | None:
     """The result of a primitive where constants decide it."""
     if name == "select" and isinstance(args[0], Literal):
-        return args[1] if args[0].value else args[2]  # type: ignore[no-any-return]
+        return args[1] if args[0].value else args[2]
     if name == "cotangent" and isinstance(args[0], Literal) and args[0].value == 0:
         return args[0]
     if name == "mul" and dtype.kind == "f":
         for one, other in (args, args[::-1]):
             if isinstance(one, Literal) and one.value == 1:
-                return other  # type: ignore[no-any-return]
+                return other
     if not all(isinstance(a, Literal) for a in args) or (name not in FOLDED and name != "cast"):
         return None
     with np.errstate(all="ignore"):
@@ -266,7 +266,7 @@ class Emitter:
             return out
 
         types = tuple(self.graph.type(a) for a in node.args)
-        return compose(node.op, types, node.params, Scalars(emit, Literal.of), list(operands))  # type: ignore[no-any-return]
+        return compose(node.op, types, node.params, Scalars(emit, Literal.of), list(operands))
 
     # ------------------------------------------------------------------------------------------------ roots
     def prepare(self, nest: Nest) -> None:

@@ -84,7 +84,7 @@ class Rewriter(Builder):
                 exprs = [Expr(self, i) for i in found[0]]
                 better = rule.replacement(*exprs, **found[1])
                 if better is not None and better.type == node.type:
-                    return better  # type: ignore[no-any-return]
+                    return better
         return None
 
     def _fold(self, node: Node, type_: ArrayType) -> Expr | None:

@@ -173,7 +173,7 @@ def _take() -> Callable[..., Any]:
 
     # without annotations: numba compares the signature with those of the lambdas, which have none
     @overload(take, prefer_literal=True)
-    def typed(item, wanted):  # type: ignore[no-untyped-def]
+    def typed(item, wanted):
         if not isinstance(wanted, types.Literal):
             return None
         label, dtype, rank, short = wanted.literal_value.split(" ", 3)

@@ -317,7 +317,7 @@ def run_body(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     trace = context.trace
     if trace is None or isinstance(function, Function):
         return function(*args, **kwargs)
-    captures = trace.captures  # type: ignore[attr-defined]
+    captures = trace.captures
     return captures.inline(function)(*args, **kwargs)
 
 

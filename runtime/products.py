@@ -117,9 +117,9 @@ def _like(tangent: Any, source: Any) -> Value:
             layout("a tangent does not have its primal's shape", expected=str(tuple(need)), got=str(tuple(shape)))
         )
     if wanted.weak and not value.weak:
-        return emit("weaken", tangent, kind="f")._read()  # type: ignore[no-any-return]
+        return emit("weaken", tangent, kind="f")._read()
     if value.dtype != wanted.dtype or (value.weak and not wanted.weak):
-        return emit("astype", tangent, dtype=SHORT[wanted.dtype.name])._read()  # type: ignore[no-any-return]
+        return emit("astype", tangent, dtype=SHORT[wanted.dtype.name])._read()
     return value
 
 
@@ -168,7 +168,7 @@ class Jvp:
         self._push = PushForward(function)
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        return self._push(tuple(primals), tuple(tangents))  # type: ignore[no-any-return]
+        return self._push(tuple(primals), tuple(tangents))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

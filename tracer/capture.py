@@ -256,7 +256,7 @@ class Captures:
             inner = getattr(function, "__func__", function)
             self.home = root_package(getattr(inner, "__module__", None))
             self._root = (function, Body(self, self.capture(function, ())))
-        return self._root[1]  # type: ignore[no-any-return]
+        return self._root[1]
 
     def inline(self, function: Any) -> Callable[..., Any]:
         """The copy of a function that a transform wraps, where that one is called inside this recording."""
@@ -269,7 +269,7 @@ class Captures:
             copy = function
         else:
             copy = self.capture(function, self._inner.get(id(function), (("fixed", function),)))
-        return copy if active.captures is self else Body(self, copy)  # type: ignore[no-any-return]
+        return copy if active.captures is self else Body(self, copy)
 
     def argument(self, index: int, leaf: Any, label: str = "") -> Any:
         """What the body sees of a static argument: numbers, names and containers as they are, objects captured."""

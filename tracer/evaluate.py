@@ -149,7 +149,7 @@ def _broken_equality(graph: Graph, known: Mapping[str, int]) -> int | None:
     """
     for index, guard in enumerate(graph.guards):
         equality = isinstance(guard.subject, Dim) and (guard.relation, guard.outcome) in (("==", True), ("!=", False))
-        if equality and names(guard.subject) <= known.keys() and not _holds(guard, (), known):  # type: ignore[arg-type]
+        if equality and names(guard.subject) <= known.keys() and not _holds(guard, (), known):
             return index
     return None
 

@@ -35,7 +35,7 @@ class _Copies:
     def __subclasscheck__(cls, other: type) -> bool:
         if REAL in vars(cls):
             return issubclass(real_class(other), vars(cls)[REAL])
-        return super().__subclasscheck__(other)  # type: ignore[misc, no-any-return]
+        return super().__subclasscheck__(other)  # type: ignore[misc]
 
     def __eq__(cls, other: object) -> bool:
         return other is cls or (REAL in vars(cls) and other is vars(cls)[REAL])

@@ -57,11 +57,11 @@ def _binary(cls: Any, row: Op, compute: Operator) -> tuple[Operator, Operator]:
                 for recorder in recorders:
                     recorder.record(row, values, _NO_PARAMS, outs, where)
             return cls(out)
-        return cls(apply(row, (left, right), _NO_PARAMS, place()))  # type: ignore[arg-type]
+        return cls(apply(row, (left, right), _NO_PARAMS, place()))
 
     def reflected(self: Any, other: Any) -> Any:
         left = _operand(other)
-        return NotImplemented if left is None else cls(apply(row, (left, self._read()), _NO_PARAMS, place()))  # type: ignore[arg-type]
+        return NotImplemented if left is None else cls(apply(row, (left, self._read()), _NO_PARAMS, place()))
 
     return forward, reflected
 
@@ -71,14 +71,14 @@ def _operand(item: Any) -> Value | None:
     if kind is float:
         return Value(item, (), True)
     if hasattr(kind, "__numtape_traced__"):
-        return item._read()  # type: ignore[no-any-return]
+        return item._read()
     if isinstance(item, int | float | np.ndarray | np.generic | list | tuple | complex):
         return lift(item)
     return None
 
 
 def _unary(cls: Any, row: Op) -> Operator:
-    return lambda self: cls(apply(row, (self._read(),), _NO_PARAMS, place()))  # type: ignore[arg-type]
+    return lambda self: cls(apply(row, (self._read(),), _NO_PARAMS, place()))
 
 
 def _matmul(a: Any, b: Any) -> Any:

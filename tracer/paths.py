@@ -299,7 +299,7 @@ def compile_reader(log: Iterable[Path | Check], wanted: Sequence[Path]) -> Reade
     body = "".join(f"        {line}\n" for line in [*source.lines, f"return [{', '.join(values)}]"])
     text = f"def read(function, leaves=()):\n    try:\n{body}    except LOST:\n        return gone(function, leaves)\n"
     exec(compile(text, "<numtape reader>", "exec"), source.env)
-    return source.env["read"]  # type: ignore[no-any-return]
+    return source.env["read"]
 
 
 def _explain(log: Iterable[Path | Check], function: Any, leaves: Sequence[Any]) -> tuple[str, str, str]:

@@ -27,7 +27,7 @@ def flows(graph: Graph) -> tuple[frozenset[int], ...]:
 def subgraph(node: Node) -> Graph | None:
     """The graph that a node runs (once, or for each row), or None."""
     if node.op == "call":
-        return node.param("graph")  # type: ignore[no-any-return]
+        return node.param("graph")
     return node.param("body") if node.op == "map" else None
 
 

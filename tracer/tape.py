@@ -267,7 +267,7 @@ class Tape:
     def __deepcopy__(self, memo: Any) -> Any:
         raise TypeError("a tape can't be copied: it belongs to the thread that records on it")
 
-    __copy__ = __deepcopy__  # type: ignore[assignment]
+    __copy__ = __deepcopy__
 
 
 def _same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
@@ -280,4 +280,4 @@ def leaves(tree: Any) -> list[Any]:
         return [tree]
     import optree
 
-    return optree.tree_leaves(tree, none_is_leaf=True)  # type: ignore[arg-type]
+    return optree.tree_leaves(tree, none_is_leaf=True)

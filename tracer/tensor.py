@@ -131,11 +131,11 @@ class Tensor:
 
     @property
     def T(self) -> Any:
-        return np.transpose(self)  # type: ignore[call-overload]
+        return np.transpose(self)
 
     @property
     def mT(self) -> Any:
-        return np.swapaxes(self, -1, -2)  # type: ignore[call-overload]
+        return np.swapaxes(self, -1, -2)
 
     @property
     def real(self) -> Any:
@@ -143,7 +143,7 @@ class Tensor:
 
     @property
     def imag(self) -> Any:
-        return np.zeros_like(self)  # type: ignore[call-overload]
+        return np.zeros_like(self)
 
     @property
     def flat(self) -> Any:
@@ -225,7 +225,7 @@ class Tensor:
     def __bool__(self) -> bool:
         value = self._read()
         if value.array.size != 1:
-            return attempt(bool, value.array)  # type: ignore[no-any-return]  # NumPy's own error
+            return attempt(bool, value.array)  # NumPy's own error
         trace = context.trace
         if trace is not None and trace.follows(value):
             return trace.truth(self if value.dtype.kind == "b" else emit("not_equal", self, 0))
@@ -236,7 +236,7 @@ class Tensor:
         if self.dtype.kind not in "iu" or self.ndim:
             raise TypeError(f"an integer is required, got {self.dtype} of shape {self.shape}")
         if trace is not None and trace.follows(self._read()):
-            return emit("integer", self, count=trace.fresh("@"))._size()  # type: ignore[no-any-return]
+            return emit("integer", self, count=trace.fresh("@"))._size()
         return int(self._read().array)
 
     def __hash__(self) -> int:
@@ -269,10 +269,10 @@ class Tensor:
         return (tensor, (self.numpy(),))
 
     def __copy__(self) -> Tensor:
-        return emit("copy", self)  # type: ignore[no-any-return]
+        return emit("copy", self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return emit("copy", self)  # type: ignore[no-any-return]
+        return emit("copy", self)
 
     # -- NumPy's protocols ---------------------------------------------------------------------------------------
 
@@ -375,10 +375,10 @@ def tensor(value: Any, dtype: Any = None) -> Tensor:
         result = emit("copy", value)
         if isinstance(result, Scalar):
             result = wrap_strong(result._read())
-        return result if dtype is None else result.astype(dtype)  # type: ignore[no-any-return]
+        return result if dtype is None else result.astype(dtype)
     if isinstance(value, list | tuple) and has_traced(value):
-        result = np.stack(value)  # type: ignore[arg-type]
-        return result if dtype is None else result.astype(dtype)  # type: ignore[no-any-return, return-value]
+        result = np.stack(value)
+        return result if dtype is None else result.astype(dtype)  # type: ignore[return-value]
     array = np.array(value, dtype=dtype)
     fresh = Value(array if array.ndim else array[()])
     if type(value) is not np.ndarray:

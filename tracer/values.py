@@ -13,7 +13,7 @@ from .errors import DtypeError, ShapeError, TraceError, layout
 from .graph import BINDING
 from .op import Op
 from .ops import OPS
-from .types import SHORT, WEAK_DTYPES, ArrayType
+from .types import INT64, SHORT, WEAK_DTYPES, ArrayType
 
 if TYPE_CHECKING:
     from .record import Trace
@@ -95,7 +95,7 @@ def facts() -> Any:
 
 def number(size: int | Dim) -> int:
     """The present value of a size."""
-    return size if isinstance(size, int) else facts().number(size)  # type: ignore[no-any-return]
+    return size if isinstance(size, int) else facts().number(size)
 
 
 def check_dtype(dtype: np.dtype[Any], what: str = "value") -> None:
@@ -117,7 +117,7 @@ def lift(item: Any) -> Value:
             raise DtypeError(f"the integer {item} does not fit 64 bits: use a float")
         return Value(item, (), True)
     if hasattr(kind, "__numtape_traced__"):
-        return item._read()  # type: ignore[no-any-return]
+        return item._read()
     if isinstance(item, Value):
         return item
     if kind is bool:
@@ -252,7 +252,7 @@ def sizes(item: Any) -> tuple[int | Dim, ...]:
     if isinstance(item, int | float):
         return ()
     if is_traced(item):
-        return item._read().sizes  # type: ignore[no-any-return]
+        return item._read().sizes
     return np.shape(item)
 
 
@@ -274,7 +274,7 @@ def to_size(item: Any) -> int | Dim:
     if size is not None:
         found = size()
         if found is not None:
-            return found  # type: ignore[no-any-return]
+            return found
     import operator
 
     return operator.index(item)

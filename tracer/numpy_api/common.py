@@ -16,7 +16,7 @@ from ..tensor import Tensor
 from ..types import LONG, Shape, broadcast
 from ..values import check_dtype, dtype_of, emit, facts, has_traced, is_traced, lift, number, rank_of, sizes
 
-NOTHING: Any = np._NoValue  # type: ignore[attr-defined] # what NumPy itself passes for "not given"
+NOTHING: Any = np._NoValue  # what NumPy itself passes for "not given"
 
 
 def given(argument: Any) -> bool:

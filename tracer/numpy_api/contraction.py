@@ -25,7 +25,7 @@ def einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=
     terms, output, items = _read(operands)
     if dtype is not None:
         for item in items:
-            if not np.can_cast(dtype_of(item), dtype, casting):  # type: ignore[arg-type]
+            if not np.can_cast(dtype_of(item), dtype, casting):
                 raise TypeError(f"Cannot cast einsum operand from {dtype_of(item)} to {np.dtype(dtype)} ('{casting}')")
     return deliver(contract(promote(items, dtype), terms, output), out)
 

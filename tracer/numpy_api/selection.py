@@ -102,7 +102,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     a = array(x)
     if dtype_of(a).kind != "f":
         return emit("copy", a)
-    limits = np.finfo(dtype_of(a))  # type: ignore[arg-type]
+    limits = np.finfo(dtype_of(a))
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
     y = emit("where", emit("isnan", a), cast(nan, dtype_of(a)), a)

@@ -68,7 +68,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
     x = flat(array(ary))
     parts = [_steps(x, 0, "subtract")]
     for name, extra in (("to_end", to_end), ("to_begin", to_begin)):
-        if extra is not None and not np.can_cast(dtype_of(array(extra)), dtype_of(x), "same_kind"):  # type: ignore[arg-type]
+        if extra is not None and not np.can_cast(dtype_of(array(extra)), dtype_of(x), "same_kind"):
             raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
     if to_begin is not None:
         parts.insert(0, flat(cast(array(to_begin), dtype_of(x))))

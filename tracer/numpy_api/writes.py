@@ -24,7 +24,7 @@ def _target(function: str, item: Any) -> Tensor:
 def copyto(dst, src, casting="same_kind", where=True):
     target, value = _target("copyto", dst), array(src)
     plain = not is_traced(src) and isinstance(src, bool | int | float)
-    if not plain and not np.can_cast(dtype_of(value), target.dtype, casting):  # type: ignore[arg-type]
+    if not plain and not np.can_cast(dtype_of(value), target.dtype, casting):
         text = f"Cannot cast array data from {dtype_of(value)!r} to {target.dtype!r} according to the rule '{casting}'"
         raise TypeError(text)
     if where is not True:

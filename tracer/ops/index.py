@@ -82,7 +82,7 @@ def _nonzero_type(facts: Facts, types: Types, params: Params) -> tuple[ArrayType
 def _pick_type(facts: Facts, types: Types, params: Params) -> ArrayType:
     results, index = types[0], params["index"]
     assert isinstance(results, tuple) and 0 <= index < len(results), f"pick: no result {index} in {results}"
-    return results[index]  # type: ignore[no-any-return]
+    return results[index]
 
 
 def _integer_type(facts: Facts, types: Types, params: Params) -> ArrayType:

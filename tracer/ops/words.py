@@ -21,7 +21,7 @@ def _emit(name: str, *args: Any, **params: Hashable) -> Expr:
     # graph.py imports the op tables, so an Expr is known here by the builder that it carries
     for arg in args:
         if hasattr(arg, "builder"):
-            return arg.builder.op(name, *args, **params)  # type: ignore[no-any-return]
+            return arg.builder.op(name, *args, **params)
     raise TypeError(f"{name}: at least one argument must be an Expr")
 
 
