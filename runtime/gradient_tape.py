@@ -108,8 +108,11 @@ class GradientTape(Tape):
         ------
         ShapeError
             Target or source has rank below 2, or their first sizes differ.
+        TapeError
+            Target or source is no Tensor, or the tape has given its gradient already.
         """
         mode = _check_mode(unconnected_gradients)
+        _check_ends([target], [source])
         for what, item in (("target", target), ("source", source)):
             if item.ndim < 2:
                 text = f"batch_jacobian needs a batch axis and at least one more: the {what} has rank {item.ndim}"
@@ -138,15 +141,10 @@ class GradientTape(Tape):
     # -- the work ------------------------------------------------------------------------------------------------
 
     def _prepare(self, target: Any, sources: Any) -> tuple[list[Value], list[list[Value]], Any]:
-        for leaf in leaves(target):
-            if not isinstance(leaf, Tensor):
-                raise TapeError(f"a target must be a Tensor, not {type(leaf).__name__}: nothing of it is recorded")
+        flat = leaves(sources)
+        _check_ends(leaves(target), flat)
         targets = [leaf._current() for leaf in leaves(target)]
         self._consume(targets)
-        flat = leaves(sources)
-        for leaf in flat:
-            if not isinstance(leaf, Tensor | Scalar):
-                raise TapeError(f"a source must be a Tensor or a Variable, not {type(leaf).__name__}")
         spec = optree.tree_structure(sources, none_is_leaf=True)
         if not self._persistent and self._active:
             self._detach()  # the one gradient is not recorded on its own tape
@@ -206,6 +204,15 @@ class GradientTape(Tape):
         for k, out in zip(ends, outs, strict=True):
             results[k] = _strong(out)
         return results
+
+
+def _check_ends(targets: list[Any], sources: list[Any]) -> None:
+    for leaf in targets:
+        if not isinstance(leaf, Tensor):
+            raise TapeError(f"a target must be a Tensor, not {type(leaf).__name__}: nothing of it is recorded")
+    for leaf in sources:
+        if not isinstance(leaf, Tensor | Scalar):
+            raise TapeError(f"a source must be a Tensor or a Variable, not {type(leaf).__name__}")
 
 
 def _check_mode(mode: str) -> str:

@@ -52,6 +52,8 @@ class Function:
             raise TypeError(f"{self.kind} takes a function, not {type(function).__name__}")
         if not callable(on_retrace) and on_retrace not in ("warn", "error", "ignore"):
             raise ValueError(f'on_retrace must be "warn", "error", "ignore" or a callable, not {on_retrace!r}')
+        if max_entries < 1:
+            raise ValueError(f"max_entries must be at least 1, not {max_entries}")
         self._inner = function  # what was wrapped: perhaps a transform itself
         self._function: Callable[..., Any] = function._function if type(function) is Function else function
         self._max_entries = max_entries
