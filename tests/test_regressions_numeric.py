@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 import numtape as nt
 
@@ -53,3 +54,21 @@ def test_a_derivative_by_a_python_number_is_not_rounded_to_float32():
     np.testing.assert_array_equal(t, y)
     gradient = nt.grad(lambda u, s: float(u * s) * 2.0)(np.float64(0.3), a[0])
     assert gradient == 2 * np.float64(a[0])
+
+
+def test_the_logarithm_of_an_empty_sum():
+    def summed(x):
+        first = np.logaddexp.reduce(x, initial=0.5)
+        return np.logaddexp.reduce(x), first, np.logaddexp.reduce(x, where=x > 1, keepdims=True), special.logsumexp(x)
+
+    compiled = nt.jit(summed)
+    for x in (np.array([1.0, 2, 3]), np.zeros(0), np.array([-np.inf])):
+        np.testing.assert_allclose(
+            np.hstack(compiled(x)), np.hstack([*summed(x)[:3], np.logaddexp.reduce(x)]), rtol=1e-15
+        )
+
+
+def test_relative_entropy_of_nan_is_nan():
+    x = np.array([0.0, np.nan, 1, -1, np.inf, 2, np.nan])
+    y = np.array([np.nan, 1.0, np.nan, 2, -np.inf, 2, 0])
+    agrees(special.rel_entr, x, y)

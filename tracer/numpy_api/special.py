@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..values import dtype_of, emit, rank_of
-from .common import array, axes_of, cast, keep, stretch
+from ..values import emit, rank_of
+from .common import array, axes_of, inexact, keep, stretch
+from .reductions import max_
 
 
-def _inexact(x: Any) -> Any:
-    return x if dtype_of(x).kind == "f" else cast(x, np.float64)
-
-
-def _peak(x: Any, axes: tuple[int, ...]) -> Any:
+def _peak(x: Any, axes: tuple[int, ...], **initial: float) -> Any:
     """The largest element with its axes kept, as a constant; 0 where it isn't finite, since inf - inf is nan."""
-    top = emit("expand_dims", emit("max", x, axes=axes), axes=axes) if axes else x
+    top = max_(x, axis=axes, keepdims=True, **initial)
     return emit("stop_gradient", emit("where", emit("isfinite", top), top, 0.0))
 
 
@@ -40,13 +37,13 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     >>> nt.logsumexp(nt.tensor([1000.0, 1000.0]))
     tensor(1000.69314718, dtype=float64)
     """
-    x = _inexact(array(a))
+    x = inexact(array(a))
     if b is not None:
         x, weight = stretch(x, array(b))
         # what has no weight doesn't count, an infinite one included
         x = emit("where", emit("equal", weight, 0), -np.inf, x)
     axes = axes_of(axis, rank_of(x))
-    top = _peak(x, axes)
+    top = _peak(x, axes, initial=-np.inf)  # of nothing, the sum is 0
     terms = emit("exp", emit("subtract", x, top))
     if b is not None:
         terms = emit("multiply", weight, terms)
@@ -60,14 +57,14 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
 
 
 def softmax(x: Any, axis: Any = None) -> Any:
-    x = _inexact(array(x))
+    x = inexact(array(x))
     axes = axes_of(axis, rank_of(x))
     powers = emit("exp", emit("subtract", x, _peak(x, axes)))
     return emit("divide", powers, keep(emit("sum", powers, axes=axes), axes, True))
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
-    x = _inexact(array(x))
+    x = inexact(array(x))
     axes = axes_of(axis, rank_of(x))
     shifted = emit("subtract", x, _peak(x, axes))
     return emit("subtract", shifted, keep(emit("log", emit("sum", emit("exp", shifted), axes=axes)), axes, True))

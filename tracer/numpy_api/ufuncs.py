@@ -13,7 +13,7 @@ from ..tensor import Tensor
 from ..types import loop_dtypes, weak_kind
 from ..values import dtype_of, emit, lift, rank_of
 from . import linear, reductions
-from .common import array, cast, deliver, operand, strong, unsupported
+from .common import NOTHING, array, cast, deliver, given, operand, strong, unsupported
 from .special import logsumexp
 
 Handler = Callable[..., Any]
@@ -163,7 +163,8 @@ def _rel_entr(x: Any, y: Any) -> Any:
     nothing = emit("logical_and", emit("equal", x, 0), emit("greater_equal", y, 0))
     regular = emit("logical_and", emit("greater", x, 0), emit("greater", y, 0))
     value = emit("multiply", x, emit("log", emit("divide", x, y)))
-    return emit("where", nothing, 0.0, emit("where", regular, value, np.inf))
+    unknown = emit("logical_or", emit("isnan", x), emit("isnan", y))  # and so is the value
+    return emit("where", nothing, 0.0, emit("where", emit("logical_or", regular, unknown), value, np.inf))
 
 
 def signbit(x: Any) -> Any:
@@ -215,8 +216,12 @@ def _accumulated(handler: Handler) -> Handler:
     return accumulate
 
 
-def _log_add_exp(x: Any, axis: Any = 0, out: Any = None, keepdims: Any = False) -> Any:
-    return deliver(logsumexp(x, axis=axis, keepdims=keepdims), out)
+def _log_add_exp(
+    x: Any, axis: Any = 0, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
+) -> Any:
+    x = x if where is True else emit("where", where, x, -np.inf)
+    y = logsumexp(x, axis=axis, keepdims=keepdims)
+    return deliver(emit("logaddexp", y, initial) if given(initial) else y, out)
 
 
 REDUCTIONS: dict[str, Handler] = {
