@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..compiler.gradient import inexact, vjp
+from ..compiler.gradient import vjp
 from ..compiler.simplify import simplify
 from ..tracer.dims import Dim
 from ..tracer.errors import GradError, layout
 from ..tracer.graph import Graph, Guard, Loc
+from ..tracer.reach import inexact
 from .build import compile_optimised
 from .cache import Entry, Table
 from .guards import condition_text, inputs_behind

@@ -93,6 +93,11 @@ def cast(item: Any, dtype: Any) -> Any:
     return emit("astype", item, dtype=short)
 
 
+def inexact(item: Any) -> Any:
+    """An array of floats: float64 for integers and booleans."""
+    return item if dtype_of(item).kind == "f" else cast(item, np.float64)
+
+
 def fitted(number: Any, dtype: Any) -> Any:
     """A value in another dtype, which a Python number has to fit. Raises OverflowError."""
     wanted = np.dtype(dtype)

@@ -9,13 +9,9 @@ import numpy as np
 
 from ..values import dtype_of, emit, facts, is_traced, rank_of, sizes
 from .common import along as laid_along
-from .common import array, axes_of, axis_of, broadcast_to, cast, flat, iota, keep, unsupported
+from .common import array, axes_of, axis_of, broadcast_to, cast, flat, inexact, iota, keep, unsupported
 from .linear import matmul
 from .reductions import max_, min_, root, sum_
-
-
-def _inexact(x: Any) -> Any:
-    return x if dtype_of(x).kind == "f" else cast(x, np.float64)
 
 
 def _vector(x: Any, order: Any, axes: tuple[int, ...]) -> Any:
@@ -55,7 +51,7 @@ def _matrix(x: Any, order: Any, axes: tuple[int, int]) -> Any:
 
 
 def norm(x, ord=None, axis=None, keepdims=False):
-    x = _inexact(array(x))
+    x = inexact(array(x))
     rank = rank_of(x)
     if axis is None and (ord is None or (ord in ("f", "fro") and rank == 2) or (ord == 2 and rank == 1)):
         return keep(root(sum_(emit("square", flat(x)))), tuple(range(rank)), keepdims)
@@ -73,7 +69,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    x = _inexact(array(x))
+    x = inexact(array(x))
     axes = axes_of(axis, rank_of(x))
     return keep(_vector(x, ord, axes), axes, keepdims)
 
