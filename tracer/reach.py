@@ -1,12 +1,11 @@
-"""Which values derivatives reach, and where their way is cut: one answer for graphs, tapes and sub-graphs."""
+"""Which values derivatives reach: one answer for graphs, tapes and sub-graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
-from .graph import NOWHERE, Graph, Loc, Node
+from .graph import Graph, Node
 from .op import Output
 from .ops import OPS
 from .types import ArrayType
@@ -66,51 +65,3 @@ def _through(nodes: Sequence[Node], node: Node, masks: list[int]) -> int:
 def inexact(type_: Output) -> bool:
     """Whether a value of this type, or one of several, can carry a derivative."""
     return type_.inexact if isinstance(type_, ArrayType) else any(map(inexact, type_))
-
-
-class Cut(NamedTuple):
-    """The operation at which derivatives stop, its line, and why."""
-
-    node: int
-    op: str
-    loc: Loc
-    reason: str
-
-
-def cut(nodes: Sequence[Node], target: int, source: int, locs: Sequence[Loc] = ()) -> Cut | None:
-    """Find the first operation between `source` and `target` that stops derivatives.
-
-    None when `target` isn't computed from `source` at all, and when nothing stops them.
-    """
-    leads = [False] * len(nodes)  # to the target
-    leads[target] = True
-    for index in range(target, source, -1):
-        if leads[index]:
-            for arg in nodes[index].args:
-                leads[arg] = True
-    if target < source or not leads[source]:
-        return None
-    reached = connected(nodes, [source])
-    if reached[target]:
-        return None
-    if not reached[source]:
-        start = nodes[source]
-        return Cut(source, start.op, locs[source] if locs else NOWHERE, f"its values are {_kind(start.type)}")
-    for index in range(source + 1, target + 1):
-        node = nodes[index]
-        if leads[index] and not reached[index] and any(reached[arg] for arg in node.args):
-            return Cut(index, node.op, locs[index] if locs else NOWHERE, _reason(node))
-    raise AssertionError("a path that nothing cuts reaches its end")
-
-
-def _reason(node: Node) -> str:
-    if node.op == "stop_gradient":
-        return "it stops derivatives on purpose"
-    if not inexact(node.type):
-        return f"its result is {_kind(node.type)}"
-    return "its result doesn't change with this argument, or only in jumps"
-
-
-def _kind(type_: Output) -> str:
-    first = type_ if isinstance(type_, ArrayType) else type_[0]
-    return "boolean" if first.dtype.kind == "b" else "integer"
