@@ -206,7 +206,8 @@ def all_tables() -> list[Table]:
 def code_key(function: Any) -> Any:
     """What makes two function objects the same program: their code, or the object itself."""
     if isinstance(function, types.FunctionType):
-        return (function.__code__, function.__module__, function.__qualname__)
+        # two modules, or two runs of exec, have their own globals, and so nothing to share
+        return (function.__code__, function.__module__, function.__qualname__, id(function.__globals__))
     return function if _hashable(function) else id(function)
 
 
