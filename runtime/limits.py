@@ -12,7 +12,7 @@ from ..tracer.errors import RetraceError
 
 class _Limits(threading.local):
     def __init__(self) -> None:
-        self.stack: list[tuple[Any, list[int]]] = []
+        self.stack: list[tuple[tuple[Any, ...] | None, list[int]]] = []  # the functions (None: any), traces left
 
 
 limits = _Limits()
@@ -49,7 +49,11 @@ def max_traces(fn: Any, n: int) -> Iterator[None]:
     >>> with nt.max_traces(f, 1):
     ...     _ = f(np.ones(2)), f(np.ones(5))
     """
-    limits.stack.append((fn, [n]))
+    target = getattr(fn, "__func__", fn)  # of a method: each access binds it anew
+    parts = getattr(target, "_compiled", (target,))
+    if not all(hasattr(type(part), "__numtape_transform__") for part in parts):
+        raise TypeError(f"max_traces takes a compiled function, not {type(fn).__name__}")
+    limits.stack.append((parts, [n]))
     try:
         yield
     finally:
@@ -61,7 +65,7 @@ def check(function: Any, kind: str, explanation: Any) -> None:
     for wanted, left in limits.stack:
         if wanted is None and kind != "first":
             raise RetraceError(f"{explanation}\n(inside nt.no_retrace())", explanation=explanation)
-        if wanted is function:
+        if wanted is not None and any(function is part for part in wanted):
             left[0] -= 1
             if left[0] < 0:
                 raise RetraceError(f"{explanation}\n(inside nt.max_traces)", explanation=explanation)

@@ -140,6 +140,10 @@ class Vjp:
         self._forward = function if isinstance(function, Function) else Function(function)
         self._pull = PullBack(function)
 
+    @property
+    def _compiled(self) -> tuple[Function, ...]:
+        return self._forward, self._pull
+
     def __call__(self, *primals: Any) -> tuple[Any, Callable[[Any], Any]]:
         kept = unflatten(*reversed(_copied(primals)))
         return self._forward(*primals), lambda cotangent: tuple(map(_scalars, self._pull(tuple(kept), cotangent)))
@@ -166,6 +170,10 @@ class Jvp:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._push = PushForward(function)
+
+    @property
+    def _compiled(self) -> tuple[Function, ...]:
+        return (self._push,)
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         return self._push(tuple(primals), tuple(tangents))

@@ -327,3 +327,18 @@ def test_no_retrace_and_max_traces():
             f(np.ones((2, 2)))
     with nt.max_traces(f, 1), pytest.raises(nt.RetraceError):
         f(np.ones((2, 2, 2))), f(np.ones((1, 1, 1, 1)))
+
+
+def test_max_traces_counts_methods_and_products():
+    class Model:
+        @nt.jit
+        def double(self, x):
+            return x * 2
+
+    model, pull = Model(), nt.vjp(lambda x: x * 2)
+    with nt.max_traces(model.double, 0), pytest.raises(nt.RetraceError):
+        model.double(np.ones(2))
+    with nt.max_traces(pull, 1), pytest.raises(nt.RetraceError):
+        pull(np.ones(2))[1](np.ones(2))
+    with pytest.raises(TypeError, match="takes a compiled function"), nt.max_traces(np.sin, 1):
+        pass
