@@ -72,3 +72,18 @@ def test_relative_entropy_of_nan_is_nan():
     x = np.array([0.0, np.nan, 1, -1, np.inf, 2, np.nan])
     y = np.array([np.nan, 1.0, np.nan, 2, -np.inf, 2, 0])
     agrees(special.rel_entr, x, y)
+
+
+@pytest.mark.parametrize("method", ["linear", "midpoint", "nearest"])
+def test_quantiles_stand_where_numpy_puts_them(method):
+    """0.6 of six values is the fourth exactly, though 6 * 0.6 - 0.6 is less than 3."""
+    agrees(lambda x: np.quantile(x, 0.6, method=method), np.arange(6.0))
+
+
+def test_quantiles_out_of_range_raise_compiled_too():
+    compiled = nt.jit(np.percentile)
+    assert compiled(np.arange(5.0), 50.0) == 2
+    with pytest.raises(ValueError, match="Percentiles must be in the range"):
+        compiled(np.arange(5.0), 105.0)
+    with pytest.raises(ValueError, match="Quantiles must be in the range"):
+        nt.jit(lambda x: np.quantile(x, 1.5))(np.arange(5.0))

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..dims import Dim, floordiv
-from ..scalar import Scalar
-from ..tensor import Tensor
-from ..values import dtype_of, emit, facts, rank_of, sizes
+from ..values import dtype_of, emit, facts, has_traced, rank_of, sizes
 from .common import (
     array,
     axes_of,
@@ -56,7 +54,8 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     return deliver(keep(emit("where", missing, np.nan, middle), axes, keepdims), out)
 
 
-# the place of a quantile q among n sorted values is n*q + (alpha + q*(1 - alpha - beta)) - 1: Hyndman and Fan (1996)
+# the place of a quantile q among n sorted values is n*q + (alpha + q*(1 - alpha - beta)) - 1: Hyndman and Fan (1996);
+# where both are 1 it is (n - 1)*q, and only so written 3.0 for n = 6 and q = 0.6
 _CONTINUOUS = {
     "linear": (1.0, 1.0), "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0),
     "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
@@ -64,32 +63,56 @@ _CONTINUOUS = {
 _STEPPED = {"lower": "floor", "higher": "ceil", "nearest": "rint", "midpoint": ""}
 
 
-def _share(a: Any, q: Any) -> Any:
-    """The argument q: a Python number takes the dtype of floating data."""
+def _share(a: Any, q: Any, most: int, text: str) -> Any:
+    """The argument q: a Python number takes the dtype of floating data. Raises ValueError outside of 0 to `most`."""
     kind = dtype_of(array(a))
-    return cast(q, kind) if type(q) in (int, float) and kind.kind == "f" else array(q)
+    share = array(q)
+    known = share if has_traced(q) else np.asarray(q)
+    if not np.all((known >= 0) & (known <= most)):
+        raise ValueError(text)
+    return cast(q, kind) if type(q) in (int, float) and kind.kind == "f" else share
 
 
 def quantile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None,
     interpolation=None,
 ):  # fmt: skip
+    method = method if interpolation is None else interpolation
+    _check_method(a, method, weights)
+    share = _share(a, q, 1, "Quantiles must be in the range [0, 1]")
+    return _placed(a, share, axis, out, method, keepdims)
+
+
+def percentile(
+    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None,
+    interpolation=None,
+):  # fmt: skip
+    method = method if interpolation is None else interpolation
+    _check_method(a, method, weights)
+    share = emit("divide", _share(a, q, 100, "Percentiles must be in the range [0, 100]"), 100.0)
+    return _placed(a, share, axis, out, method, keepdims)
+
+
+def _check_method(a: Any, method: str, weights: Any) -> None:
     if weights is not None:
         raise unsupported("quantile", "weights=", "Sort by np.argsort and interpolate the cumulated weights.")
-    if interpolation is not None:
-        method = interpolation
     if method not in _CONTINUOUS and method not in _STEPPED:
         fix = f"Recorded are {', '.join((*_CONTINUOUS, *_STEPPED))}."
         raise unsupported("quantile", f"method={method!r}", fix)
     if dtype_of(array(a)).kind == "b" and method not in _STEPPED:
         raise TypeError("np.quantile of truth values: convert them to a number first")
-    share = _share(a, q)
-    if not isinstance(share, Tensor | Scalar) and not np.all((share >= 0) & (share <= 1)):
-        raise ValueError("Quantiles must be in the range [0, 1]")
+
+
+def _placed(a: Any, share: Any, axis: Any, out: Any, method: str, keepdims: Any) -> Any:
+    """The elements that stand at some shares of the sorted values."""
     rows, axes, length, missing = _sorted_rows(a, axis)
     last, n = rank_of(rows) - 1, size_value(length)
     alpha, beta = _CONTINUOUS.get(method, (1.0, 1.0))
-    place = emit("add", emit("multiply", share, n), emit("add", emit("multiply", share, 1 - alpha - beta), alpha - 1.0))
+    if alpha == beta == 1:
+        place = emit("multiply", share, emit("subtract", n, 1))
+    else:
+        offset = emit("add", emit("multiply", share, 1 - alpha - beta), alpha)
+        place = emit("subtract", emit("add", emit("multiply", share, n), offset), 1)
     place = emit("minimum", emit("maximum", place, 0.0), emit("subtract", n, 1))
     if _STEPPED.get(method):
         index = cast(emit(_STEPPED[method], place), np.int64)
@@ -115,19 +138,6 @@ def quantile(
     value = emit("where", emit("equal", rise, 0), low, value)
     value = value if missing is None else emit("where", missing, np.nan, value)
     return deliver(keep(value, tuple(i + depth for i in axes), keepdims), out)
-
-
-def percentile(
-    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None,
-    interpolation=None,
-):  # fmt: skip
-    share = _share(a, q)
-    if not isinstance(share, Tensor | Scalar) and not np.all((share >= 0) & (share <= 100)):
-        raise ValueError("Percentiles must be in the range [0, 100]")
-    share = emit("divide", share, 100.0)
-    return quantile(
-        a, share, axis, out, overwrite_input, method, keepdims, weights=weights, interpolation=interpolation
-    )
 
 
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
