@@ -87,3 +87,8 @@ def test_quantiles_out_of_range_raise_compiled_too():
         compiled(np.arange(5.0), 105.0)
     with pytest.raises(ValueError, match="Quantiles must be in the range"):
         nt.jit(lambda x: np.quantile(x, 1.5))(np.arange(5.0))
+
+
+def test_powers_of_arrays_are_those_of_the_operator():
+    agrees(lambda x: (x**0.5, x**2, x[1] ** 0.5), np.array([-np.inf, -0.0, 4.0, -1.0]))
+    agrees(lambda x: (x**2, x**1), np.array([True, False]))

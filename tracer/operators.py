@@ -25,6 +25,7 @@ def install_operators(cls: Any) -> None:
         "lshift": "left_shift", "rshift": "right_shift",
     }.items():  # fmt: skip
         forward, reflected = _binary(cls, OPS[op], getattr(np, op))
+        forward = _power(cls, forward) if name == "pow" else forward
         setattr(cls, f"__{name}__", forward)
         setattr(cls, f"__r{name}__", reflected)
         setattr(cls, f"__i{name}__", _in_place(forward))
@@ -64,6 +65,21 @@ def _binary(cls: Any, row: Op, compute: Operator) -> tuple[Operator, Operator]:
         return NotImplemented if left is None else cls(apply(row, (left, self._read()), _NO_PARAMS, place()))
 
     return forward, reflected
+
+
+def _power(cls: Any, general: Operator) -> Operator:
+    """``**``, which NumPy computes otherwise for two exponents of arrays: (-0.0)**0.5 is -0.0, True**2 is an int8."""
+    square, sqrt = (_unary(cls, OPS[name]) for name in ("square", "sqrt"))
+
+    def power(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if kind is int and other == 2 and self.ndim:
+            return square(self)
+        if kind is float and other == 0.5 and self.ndim and self.dtype.kind == "f":
+            return sqrt(self)
+        return general(self, other)
+
+    return power
 
 
 def _operand(item: Any) -> Value | None:
