@@ -304,7 +304,7 @@ def graphs(draw):
                 condition = w.greater(x, 0.5) if x.dtype != BOOL else x
                 new = w.where(condition, y, w.where(condition, z, y) if draw(st.booleans()) else z)
             case 7:
-                new = builder.op("broadcast_to", x, shape=(N, 3))
+                new = builder.op("broadcast_to", x, shape=(N, 3)) if x.rank < 3 else x
             case 8:
                 new = w.squeeze(w.expand_dims(x, (0,)), (0,)) if draw(st.booleans()) else w.reshape(x, (1, *x.shape))
             case _:
