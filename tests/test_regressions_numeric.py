@@ -92,3 +92,37 @@ def test_quantiles_out_of_range_raise_compiled_too():
 def test_powers_of_arrays_are_those_of_the_operator():
     agrees(lambda x: (x**0.5, x**2, x[1] ** 0.5), np.array([-np.inf, -0.0, 4.0, -1.0]))
     agrees(lambda x: (x**2, x**1), np.array([True, False]))
+
+
+def test_negative_repeats_raise_in_compiled_calls_too():
+    compiled = nt.jit(np.repeat)
+    np.testing.assert_array_equal(compiled(np.arange(3.0), np.array([2, 0, 1])), [0, 0, 2])
+    with pytest.raises(ValueError, match="repeats may not contain negative values"):
+        compiled(np.arange(3.0), np.array([3, -1, 1]))
+
+
+def written(array, value):
+    array[1] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda k: np.full(2, k, "u1"),
+        lambda k: np.array([k, 1], "u1"),
+        lambda k: np.asarray(k, "u1"),
+        lambda k: written(np.zeros(2, "u1"), k),
+    ],
+)
+def test_a_python_integer_must_fit_the_dtype_it_is_put_into(function):
+    compiled = nt.jit(function)
+    np.testing.assert_array_equal(compiled(255), function(255))
+    with pytest.raises(OverflowError, match="256 out of bounds for uint8"):
+        compiled(256)
+    np.testing.assert_array_equal(compiled(3), function(3))
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1, 300), (-1, 3), (2, 255), (None, 1000)])
+def test_integer_bounds_beyond_the_dtype_clip_nothing(low, high):
+    agrees(lambda x: np.clip(x, low, high), np.array([0, 5, 255], np.uint8))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..context import context
-from ..dims import Dim
+from ..dims import WHOLE, Dim
 from ..errors import DtypeError, ShapeError, layout
 from ..scalar import Scalar
 from ..tensor import Tensor
@@ -68,7 +68,7 @@ def stack_nested(items: Any, dtype: Any = None) -> Any:
     if not has_traced(items):
         found = constant(items)
         return found if dtype is None else cast(found, dtype)
-    parts = [array(item) for item in items]
+    parts = [item if isinstance(item, Scalar) and dtype is not None else array(item) for item in items]
     common = np.dtype(dtype) if dtype is not None else np.result_type(*(dtype_of(p) for p in parts))
     shape = sizes(parts[0])
     for part in parts[1:]:
@@ -90,7 +90,16 @@ def cast(item: Any, dtype: Any) -> Any:
         check_dtype(wanted, "a result")
     if dtype_of(item) == wanted and not isinstance(item, Scalar | bool | int | float):
         return item
+    if isinstance(item, Scalar) and item.kind is int and wanted.kind in "iu" and wanted != np.int64:
+        _require_fit(item, wanted)
     return emit("astype", item, dtype=short)
+
+
+def _require_fit(item: Scalar, dtype: np.dtype[Any]) -> None:
+    """Raise OverflowError where NumPy takes no Python integer of this size into a dtype."""
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    if not (item >= low and (high > WHOLE[-1] or item <= high)):
+        raise OverflowError(f"Python integer {item._read().array} out of bounds for {dtype}")
 
 
 def inexact(item: Any) -> Any:

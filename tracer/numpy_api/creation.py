@@ -63,7 +63,7 @@ def empty(shape, dtype=float, order="C", *, device=None, like=None):
 
 
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
-    value = array(fill_value)
+    value = fill_value if isinstance(fill_value, Scalar) and dtype is not None else array(fill_value)
     return filled(value if dtype is None else cast(value, dtype), lengths_of(shape))
 
 
@@ -94,7 +94,8 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
 
 
 def array_(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=0, like=None):
-    x = stack_nested(object, dtype) if isinstance(object, list | tuple) else strong(object)
+    x = stack_nested(object, dtype) if isinstance(object, list | tuple) else object
+    x = x if dtype is not None else strong(x)
     x = x if is_traced(x) or isinstance(x, np.ndarray) else constant(x)
     if dtype is not None:
         x = cast(x, dtype)

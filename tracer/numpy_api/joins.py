@@ -283,6 +283,8 @@ def repeat(a, repeats, axis=None):
         raise ShapeError(
             f"operands could not be broadcast together with shape {show_shape(shape)} and {show_shape(sizes(counts))}"
         )
+    if np.any(counts < 0):
+        raise ValueError("repeats may not contain negative values.")
     return emit("gather", x, spread_index(counts), axes=(axis,), at=axis)
 
 

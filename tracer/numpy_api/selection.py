@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..scalar import Scalar
 from ..types import result_dtype
 from ..values import dtype_of, emit, lift, rank_of, sizes
 from .common import (
@@ -28,6 +29,10 @@ from .common import (
 from .reductions import all_
 
 
+def _is_integer(bound: Any) -> bool:
+    return type(bound) is int or (isinstance(bound, Scalar) and bound.kind is int)
+
+
 def clip(a, a_min=NOTHING, a_max=NOTHING, out=None, *, min=NOTHING, max=NOTHING, **kwargs):
     if (given(min) or given(max)) and (given(a_min) or given(a_max)):
         raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden.")
@@ -37,6 +42,10 @@ def clip(a, a_min=NOTHING, a_max=NOTHING, out=None, *, min=NOTHING, max=NOTHING,
     if kwargs:
         raise TypeError(f"clip() got unexpected keyword arguments {sorted(kwargs)}")
     x = cast(x, dtype) if dtype is not None else x
+    if (kind := dtype_of(x)).kind in "iu" and kind != np.int64 and not isinstance(x, Scalar):
+        # a Python integer beyond the dtype is no bound, where maximum(x, -1) of uint8 is an error
+        low = NOTHING if _is_integer(low) and low <= int(np.iinfo(kind).min) else low
+        high = NOTHING if _is_integer(high) and high >= int(np.iinfo(kind).max) else high
     if given(low):
         x = emit("maximum", x, operand(low))
     if given(high):
