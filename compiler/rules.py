@@ -48,6 +48,8 @@ ARITHMETIC = (
     Rule("minus_negative", lambda x, y: x - (-y), lambda x, y: x + y if _negates(y, x) else None),
     Rule("power_one", lambda x: x**1, lambda x: x),
     Rule("power_two", lambda x: x**2, lambda x: w.square(x)),
+    # NumPy takes one exponent of 0.5 for all elements as a root: -0.0 stays -0.0, where pow(-0.0, 0.5) is 0.0
+    Rule("power_half", lambda x: x**0.5, lambda x: w.sqrt(x) if x.rank and x.dtype.itemsize >= 4 else None),
     # -1 in uint8 is 255, and so is its absolute value
     Rule("absolute_of_negative", lambda x: w.absolute(-x), lambda x: None if x.dtype.kind == "u" else w.absolute(x)),
     Rule("absolute_of_absolute", lambda x: w.absolute(w.absolute(x)), lambda x: w.absolute(x)),
