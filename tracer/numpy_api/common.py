@@ -95,7 +95,7 @@ def cast(item: Any, dtype: Any) -> Any:
     return emit("astype", item, dtype=short)
 
 
-def _require_fit(item: Scalar, dtype: np.dtype[Any]) -> None:
+def _require_fit(item: Any, dtype: np.dtype[Any]) -> None:
     """Raise OverflowError where NumPy takes no Python integer of this size into a dtype."""
     low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     if not (item >= low and (high > WHOLE[-1] or item <= high)):
