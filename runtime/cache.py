@@ -18,7 +18,7 @@ from ..tracer.variable import Variable
 from .build import compile_optimised, native
 from .events import ALIASING, Event, History, Miss, present
 from .recording import Effect, Recording, Source, alias_pattern, content, refuse_overlap
-from .signature import Signature, spec_of
+from .signature import Same, Signature, spec_of
 
 
 @dataclass
@@ -208,15 +208,10 @@ def code_key(function: Any) -> Any:
     if isinstance(function, types.FunctionType):
         # two modules, or two runs of exec, have their own globals, and so nothing to share
         return (function.__code__, function.__module__, function.__qualname__, id(function.__globals__))
-    return function if _hashable(function) else id(function)
-
-
-def _hashable(item: Any) -> bool:
-    try:
-        hash(item)
-    except TypeError:
-        return False
-    return True
+    if isinstance(function, types.MethodType):
+        return (Same(function.__self__), code_key(function.__func__))
+    # by identity, and kept alive with the table: an equal object may compute something else, an id may come back
+    return Same(function)
 
 
 @dataclass

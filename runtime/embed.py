@@ -20,8 +20,7 @@ from ..tracer.dims import Dim
 from ..tracer.errors import CaptureError, layout
 from ..tracer.graph import Graph, Guard
 from ..tracer.types import SHORT
-from .build import compile_optimised
-from .cache import Plan
+from .cache import Entry, Plan
 from .guards import condition_text, inputs_behind
 from .jit import Function
 from .recording import Recording
@@ -42,14 +41,11 @@ def forward_dispatcher(function: Function, args: tuple[Any, ...]) -> Any:
     for position, arg in enumerate(args):
         _refuse_tree(arg, function._binder.name_of(position), function._label)
     leaves, signature = function._signature(full, kwargs)
-    names = function._binder.leaf_names(*function._mark(full, kwargs))
     given = len(flatten(function._mark(args, {}))[0])
-    recording = function._record(full, kwargs, names, signature)
-    _refuse(recording, function._label)
-    plan = function._derive(recording)
-    slots = _slots(plan, function._label)
-    compiled = _compiled(function, args, signature, plan)
-    return _wrap(plan, compiled.dispatcher, leaves, given, slots)
+    entry = _entry(function, full, kwargs, leaves, signature)
+    _refuse(entry.recording, function._label)
+    slots = _slots(entry.plan, function._label)
+    return _wrap(entry.plan, entry.compiled.dispatcher, leaves, given, slots)
 
 
 def value_and_grad_dispatcher(function: Function, args: tuple[Any, ...]) -> Any:
@@ -62,12 +58,17 @@ def value_and_grad_dispatcher(function: Function, args: tuple[Any, ...]) -> Any:
     return forward_dispatcher(value_and_grad(function), args)
 
 
-def _compiled(function: Function, args: tuple[Any, ...], signature: Signature, plan: Plan) -> Any:
-    """What a call compiles for these arguments: called once, so that stats and events tell of it."""
-    function(*args)
-    entries = function._table.entries.get(signature, ())
-    found = next((e.compiled for e in entries if e.plan.graph == plan.graph), None)
-    return compile_optimised(plan.graph, "numba") if found is None else found
+def _entry(
+    function: Function, full: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any], signature: Signature
+) -> Entry:
+    """The entry that serves these arguments, or a new one: nothing runs that could write into them."""
+    with function._table.lock_for(signature):
+        for entry in list(function._table.entries.get(signature, ())):
+            if entry.recording.effects:
+                _refuse(entry.recording, function._label)
+            if entry.run(function._function, leaves, lambda entry, leaves, items, outs: outs)[0]:
+                return entry
+        return function._enter(full, kwargs, leaves, signature)
 
 
 # -- what can't be embedded ------------------------------------------------------------------------------------------

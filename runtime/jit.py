@@ -155,6 +155,20 @@ class Function:
         signature: Signature,
         misses: list[Miss],
     ) -> tuple[Entry | None, Any]:
+        entry = self._enter(args, kwargs, leaves, signature, misses)
+        fits, outs = entry.run(self._function, leaves, self._tell)
+        # a branch on the last bit: the compiled value may take the other side than NumPy's did
+        return (entry, outs) if fits else (None, None)
+
+    def _enter(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        signature: Signature,
+        misses: Sequence[Miss] = (),
+    ) -> Entry:
+        """Record and compile the function for these arguments; the entry is not run yet."""
         names = self._binder.leaf_names(*self._mark(args, kwargs))
         kind = "retrace" if self._table.traces else "first"
         recording = self._record(args, kwargs, names, signature)
@@ -173,9 +187,7 @@ class Function:
         )  # fmt: skip
         self._note(entry.event)
         self._table.add(signature, entry)
-        fits, outs = entry.run(self._function, leaves, self._tell)
-        # a branch on the last bit: the compiled value may take the other side than NumPy's did
-        return (entry, outs) if fits else (None, None)
+        return entry
 
     def _record(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str], signature: Signature

@@ -196,7 +196,9 @@ class Binder:
         self.static = frozenset(static)
         self._function, self._given = function, _defaults(function)
         self.signature: inspect.Signature | None = None
-        if not isinstance(function, np.ufunc):  # theirs lists out=, where= and more, which are not arguments here
+        if not isinstance(
+            inspect.unwrap(function), np.ufunc
+        ):  # theirs lists out=, where= and more, which are not arguments here
             with contextlib.suppress(TypeError, ValueError):
                 self.signature = inspect.signature(function)
         parameters = [] if self.signature is None else list(self.signature.parameters.values())

@@ -6,17 +6,6 @@ from near import near
 
 import numtape as nt
 
-
-@pytest.fixture(params=["eager", "jit"])
-def run(request):
-    """Runs a body as it stands, or compiled."""
-    return (
-        (lambda f, *args: f(*[nt.tensor(a) for a in args]))
-        if request.param == "eager"
-        else (lambda f, *a: nt.jit(f)(*a))
-    )
-
-
 # -- nested tapes ---------------------------------------------------------------------------------------------------
 
 

@@ -12,17 +12,6 @@ from near import near
 
 import numtape as nt
 
-
-@pytest.fixture(params=["eager", "jit"])
-def run(request):
-    """Runs a body as it stands, or compiled."""
-    return (
-        (lambda f, *args: f(*[nt.tensor(a) for a in args]))
-        if request.param == "eager"
-        else (lambda f, *a: nt.jit(f)(*a))
-    )
-
-
 # -- Variables ------------------------------------------------------------------------------------------------------
 
 
@@ -289,3 +278,28 @@ def test_why_none_is_asked_after_the_gradient():
     assert tape.gradient(z, x) is None
     assert "floor" in tape.why_none(z, x)
     assert "watch" in tape.why_none(w, other)
+
+
+def test_reads_after_an_assignment_count_when_compiled_too():
+    v, y = nt.Variable(3.0), nt.tensor(2.0)
+
+    def step(y):
+        before = v * v * y
+        v.assign_add(y)
+        return before + v
+
+    def inside(y):
+        with nt.GradientTape() as tape:
+            z = step(y)
+        return tape.gradient(z, v)
+
+    for f in (step, nt.jit(step)):
+        v.assign(3.0)
+        with nt.GradientTape() as tape:
+            tape.watch(y)
+            z = f(y)
+        near(tape.gradient(z, [v, y]), [13.0, 9.0])
+        near(v.numpy(), 5.0)
+    for f in (inside, nt.jit(inside)):
+        v.assign(3.0)
+        near(f(y), 13.0)

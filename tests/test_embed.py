@@ -141,3 +141,24 @@ def test_what_cannot_be_embedded():
             nt.jit(function).njit(*args)
     with pytest.raises(nt.GradError, match="one scalar of a floating dtype"):
         nt.jit(lambda x: x * 2).njit_value_and_grad(W)
+
+
+def test_embedding_records_once_and_shares_entries():
+    runs = []
+
+    @nt.jit
+    def double(x):
+        runs.append(1)
+        return x * 2
+
+    embedded = double.njit(np.ones(2))
+    assert embedded(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    double(np.ones(4)), double.njit(np.ones(5))
+    assert len(runs) == double.stats.traces == 1
+
+
+def test_embedding_does_not_carry_out_writes():
+    x = np.ones(2)
+    with pytest.raises(TypeError, match="writes"):
+        nt.jit(lambda x: x.fill(7.0)).njit(x)
+    assert x.tolist() == [1.0, 1.0]

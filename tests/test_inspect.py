@@ -43,3 +43,9 @@ def test_stages():
     for call in (lambda: f.graph("final"), lambda: f.source("traced"), lambda: f.source("fused", "c")):
         with pytest.raises(ValueError, match="must be one of '"):
             call()
+
+
+def test_source_holds_the_users_lines():
+    f = nt.jit(lambda x: np.sum(np.sin(x) * 2))
+    f(np.ones(3))
+    assert "#   " in f.source() and "f = nt.jit(lambda x: np.sum(np.sin(x) * 2))" in f.source()

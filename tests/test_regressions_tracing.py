@@ -6,24 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from near import agree, jit
 
 import numtape as nt
 from numtape.tracer.errors import TraceError
-
-
-def jit(function):
-    """Recorded and run by the interpreter: these tests ask what is recorded, not what is compiled."""
-    return nt.jit(function, backend="interpreter")
-
-
-def agree(function, *calls, traces=None):
-    """The same results as plain NumPy, call by call."""
-    compiled = jit(function)
-    for args in calls:
-        np.testing.assert_allclose(compiled(*args), function(*args), err_msg=str(args))
-    if traces is not None:
-        assert compiled.stats.traces == traces
-
 
 X = np.array([1.0, 2.0, 3.0])
 

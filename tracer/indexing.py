@@ -36,15 +36,26 @@ def getitem(tensor: Tensor, key: Any) -> Any:
     if type(key) is int and context.trace is None:
         short = integers(shape, (key,))
         if short is not None:
-            return _sliced(tensor, short)
+            part = _sliced(tensor, short)
+            return part if part.ndim else element(part)
     read = read_key(key, len(shape))
     # a row that a traced integer picks is a view that may be written to; an element is not
     plan = plan_of(shape, read, views=not read.element)
     if not plan.indices:
         part = _sliced(tensor, plan, always=bool(shape) and not plan.squeezed and not plan.added)
         # y[np.array(0)] is a copy, where y[0] is a view
-        return emit("copy", part) if any(map(_is_array, read.items)) else part
+        if any(map(_is_array, read.items)):
+            return emit("copy", part)
+        return element(part) if read.element else part
     return emit("gather", _sliced(tensor, plan), *plan.indices, axes=tuple(plan.axes), at=plan.at)
+
+
+def element(part: Tensor) -> Tensor:
+    """x[0] is a NumPy scalar, which never changes; x[..., 0] is a view, though it has no axes either."""
+    value = part._read()
+    if isinstance(value.array, np.ndarray):
+        value.array = value.array[()]
+    return Tensor(value)
 
 
 def _is_array(item: Any) -> bool:

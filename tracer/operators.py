@@ -106,7 +106,7 @@ def _matmul(a: Any, b: Any) -> Any:
 def _in_place(forward: Operator) -> Operator:
     def update(self: Any, other: Any) -> Any:
         new = forward(self, other)
-        if new is NotImplemented or self.ndim == 0:
+        if new is NotImplemented or (self.ndim == 0 and self._root is None):
             return new  # NumPy scalars are immutable: `s += 1` makes another
         if new.dtype != self.dtype:
             if not np.can_cast(new.dtype, self.dtype, "same_kind"):

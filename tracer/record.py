@@ -110,10 +110,14 @@ class Trace(SizeFacts):
     def assign(self, variable: Any, value: Value) -> None:
         """Note an assignment; it is carried out after the last guard has passed. No derivative passes through it."""
         variable = self.stands.get(id(variable), variable)
-        self.variable_value(variable)
-        row = OPS["stop_gradient"]
+        old = self.variable_value(variable)
         if value.dtype.kind == "f":
-            value = apply(row, (value,), {}, place())  # type: ignore[assignment]
+            # tapes inside of this recording take the new content for a value of its own, as they do outside
+            recorders, context.recorders = context.recorders, (self,)
+            try:
+                value = apply(OPS["assigned"], (old, value), {}, place())  # type: ignore[assignment]
+            finally:
+                context.recorders = recorders
         self.variables[id(variable)] = (variable, value)
         self.assigned[id(variable)] = variable
 

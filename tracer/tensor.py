@@ -314,13 +314,12 @@ def wrap(value: Value, row: Op | None = None, args: tuple[Any, ...] = (), params
     if row is not None and row.view and isinstance(args[0], Tensor):
         base = args[0]
         array = value.array
-        if isinstance(array, np.ndarray) and array.ndim:
-            linked = row.name != "reshape" or array.size == 0 or np.may_share_memory(array, base._read().array)
+        if base._root is not None or base._read().sizes:
+            # a reshape is a view or a copy by the layout; of one element, or of none, it is a view
+            linked = row.name != "reshape" or array.size < 2 or np.may_share_memory(array, base._read().array)
             if linked:
                 root = base if base._root is None else base._root
                 return Tensor(value, root, (*base._chain, (row.name, params)))
-        elif isinstance(array, np.ndarray):
-            value.array = array[()]  # x[0] is a NumPy scalar: it never changes
     return Tensor(value)
 
 

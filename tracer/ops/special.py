@@ -167,6 +167,15 @@ TABLE: tuple[Op, ...] = (
         weak=True,
     ),
     elementwise("stop_gradient", lambda x: x, partials=(ZERO,), scalar=lambda s, x: x, dtypes=_unchanged),
+    # a Variable's content after an assignment: the value of `new`, the derivatives of `old`. Each read of a Variable
+    # counts towards its gradient, whatever was assigned in between, and none passes through the assignment
+    elementwise(
+        "assigned",
+        lambda old, new: np.where(True, new, old),  # in their common dtype and shape
+        partials=(lambda y, old, new: 1, ZERO),
+        scalar=lambda s, old, new: new,
+        dtypes=lambda types, **params: (result_dtype(types),) * 3,
+    ),
     # the product of the chain rule: 0 where `ct` is exactly 0, whatever the partial. It differentiates as a plain
     # product: (log(x)**2)'' at 1 comes from a derivative in `ct` that is 1/x, not 0.
     elementwise(

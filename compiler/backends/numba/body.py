@@ -37,7 +37,7 @@ from ...kernel import (
 )  # fmt: skip
 from ...nests import start_of
 from .library import write_call
-from .templates import bare, cast, dtype_name, literal, spell
+from .templates import bare, cast, dtype_name, literal, spell, users_lines
 from .uses import buffers_in, count_uses, fails, used_here, written_in
 
 BLOCK = 512  # terms that are added up plainly, before two-sum joins the blocks
@@ -208,6 +208,8 @@ class Writer:
             case Kernel(title, body, locs):
                 where = ", ".join(dict.fromkeys(str(loc) for loc in locs if loc.line))
                 self.line(f"# {title}" + (f"  ({where})" if where else ""))
+                for text in users_lines(locs):
+                    self.line(f"#   {text}")
                 self.block(body)
 
     def _within(self, item: Within) -> str:

@@ -6,11 +6,14 @@ back, and every constant carries its dtype. Names that are neither Python's nor 
 
 from __future__ import annotations
 
+import linecache
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from ....tracer.graph import Loc
 from ...kernel import Literal
 
 Dtype = np.dtype[Any]
@@ -124,3 +127,13 @@ def bare(text: str) -> str:
 
 def dtype_name(dtype: Dtype) -> str:
     return f"np.{dtype.name if dtype.kind != 'b' else 'bool_'}"
+
+
+def users_lines(locs: Iterable[Loc], most: int = 4, width: int = 100) -> list[str]:
+    """The text of the user's lines that a kernel came from, where their file can be read."""
+    found = []
+    for loc in dict.fromkeys(loc for loc in locs if loc.line):
+        text = linecache.getline(loc.file, loc.line).strip()
+        if text:
+            found.append(f"{loc.line}: {text[:width]}")
+    return found if len(found) <= most else [*found[: most - 1], f"and {len(found) - most + 1} lines more"]
