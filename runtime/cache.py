@@ -36,6 +36,10 @@ class Entry:
     def __init__(self, plan: Plan, backend: str, compiled: Any = None) -> None:
         self.plan = plan
         self.recording = plan.recording
+        for effect in self.recording.effects:
+            # a transform that loses an output would write another one into the caller's array or Variable
+            wanted, found = (g.type(g.outputs[effect.output]) for g in (self.recording.graph, plan.graph))
+            assert wanted == found, f"{plan.graph.name}: output {effect.output} is {found}, not {wanted}"
         self.compiled = compile_optimised(plan.graph, backend) if compiled is None else compiled
         self.hits = 0
         self.event: Event = None  # type: ignore[assignment]  # the trace that made it: noted right after
@@ -89,6 +93,22 @@ class Entry:
         for effect in recording.effects:
             self._carry_out(effect, outs[effect.output], leaves, captured)
         return True, outs
+
+    def pinned(self, function: Any, leaves: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+        """The entry as a function of the leaves alone: what it captures keeps its present values."""
+        captured = self.captured(function, leaves)
+        assert isinstance(captured, list), "the entry was found for these values"
+        sources = self.recording.sources
+        items = self._inputs(leaves, captured)
+        held = [None if s.kind == "leaf" else np.array(content(i)) for s, i in zip(sources, items, strict=True)]
+
+        def run(leaves: Sequence[Any]) -> Any:
+            inputs = [native(content(leaves[s.index])) if h is None else h for s, h in zip(sources, held, strict=True)]
+            status, outs = self.compiled.run(inputs)
+            assert not status, "guards hold: inputs and captures are those of the first run"
+            return self.plan.assemble(outs)
+
+        return run
 
     def _missed(self, status: int) -> Miss:
         return Miss(guard=self.plan.graph.guards[status - 1] if status > 0 else None)

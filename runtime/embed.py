@@ -20,11 +20,12 @@ from ..tracer.dims import Dim
 from ..tracer.errors import CaptureError, layout
 from ..tracer.graph import Graph, Guard
 from ..tracer.types import SHORT
-from .cache import Entry, Plan
+from .cache import Plan
 from .guards import condition_text, inputs_behind
 from .jit import Function
 from .recording import Recording
-from .signature import Signature, flatten
+from .serving import serving
+from .signature import flatten
 
 
 def forward_dispatcher(function: Function, args: tuple[Any, ...]) -> Any:
@@ -40,9 +41,8 @@ def forward_dispatcher(function: Function, args: tuple[Any, ...]) -> Any:
     full, kwargs = function._binder.bind(args, {})
     for position, arg in enumerate(args):
         _refuse_tree(arg, function._binder.name_of(position), function._label)
-    leaves, signature = function._signature(full, kwargs)
     given = len(flatten(function._mark(args, {}))[0])
-    entry = _entry(function, full, kwargs, leaves, signature)
+    entry, leaves = serving(function, full, kwargs)
     _refuse(entry.recording, function._label)
     slots = _slots(entry.plan, function._label)
     return _wrap(entry.plan, entry.compiled.dispatcher, leaves, given, slots)
@@ -56,19 +56,6 @@ def value_and_grad_dispatcher(function: Function, args: tuple[Any, ...]) -> Any:
     from .transforms import value_and_grad
 
     return forward_dispatcher(value_and_grad(function), args)
-
-
-def _entry(
-    function: Function, full: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any], signature: Signature
-) -> Entry:
-    """The entry that serves these arguments, or a new one: nothing runs that could write into them."""
-    with function._table.lock_for(signature):
-        for entry in list(function._table.entries.get(signature, ())):
-            if entry.recording.effects:
-                _refuse(entry.recording, function._label)
-            if entry.run(function._function, leaves, lambda entry, leaves, items, outs: outs)[0]:
-                return entry
-        return function._enter(full, kwargs, leaves, signature)
 
 
 # -- what can't be embedded ------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ class GradientTape(Tape):
         if found is None:
             if mode == "none":
                 return None
-            return _zeros((*rows, *source_rows[1:]), source.dtype)
+            return zeros((*rows, *source_rows[1:]), source.dtype)
         which = emit("iota", size=rows[0], dtype="i64")
         return emit("gather", found, which, which, axes=(0, len(rows)), at=0)
 
@@ -253,10 +253,10 @@ def _present(found: Any, source: Tensor, mode: str, target: tuple[Any, ...] = ()
     if mode == "none":
         return None
     value = source._current()
-    return _zeros((*target, *value.sizes), value.dtype)
+    return zeros((*target, *value.sizes), value.dtype)
 
 
-def _zeros(shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Any:
+def zeros(shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Any:
     zero = Value(dtype.type(0))
     if context.trace is not None:
         zero = context.trace.constant(zero.array)

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ..tracer.context import context
 from ..tracer.errors import GradError, ShapeError, layout
 from ..tracer.scalar import Scalar
 from ..tracer.tensor import Tensor
-from ..tracer.types import SHORT
-from ..tracer.values import Value, emit, is_traced, lift, number
+from ..tracer.types import FLOAT64, SHORT
+from ..tracer.values import Value, emit, is_traced, lift, number, sizes
+from .gradient_tape import zeros
 from .jit import Function
 from .recording import Recording, record
+from .serving import serving
 from .signature import Binder, Signature, flatten, unflatten
 from .transforms import Derivative, Grad, as_scalar, fresh_source, run_taped
 
@@ -62,22 +65,61 @@ class PullBack(Product):
     kind = "vjp"
 
     def _direct(self, primals: Any, others: Any) -> Any:
+        return self.taped(primals, persistent=False)[1](others)
+
+    def taped(self, primals: Any, persistent: bool) -> tuple[Any, Callable[[Any], Any]]:
+        """The result, and what pulls a cotangent back through the one run that gave it."""
         args, sources, tree = _fresh(primals, self.kind)
         live = [s for s in sources if s is not None]
-        tape, result = run_taped(self._function, args, {}, live)
+        tape, result = run_taped(self._function, args, {}, live, persistent)
         outs, out_tree = flatten(result)
-        weights, weight_tree = flatten(others)
+        leaves, _ = flatten(primals)
+
+        def pull(cotangent: Any) -> Any:
+            weights = self.weights(out_tree, cotangent)
+            pairs = [(_tensor(o), w) for o, w in zip(outs, weights, strict=True) if is_traced(o)]
+            found = tape.gradient([o for o, _ in pairs], live, [w for _, w in pairs], unconnected_gradients="zero")
+            gradients = iter(found)
+            out = [
+                next(gradients) if s is not None else zeros(sizes(p), FLOAT64)
+                for s, p in zip(sources, leaves, strict=True)
+            ]
+            return unflatten(tree, out)
+
+        return result, pull
+
+    def weights(self, out_tree: Any, cotangent: Any) -> list[Any]:
+        """The leaves of a cotangent, which must have the structure of the result."""
+        weights, weight_tree = flatten(cotangent)
         if weight_tree != out_tree:
             text = f"vjp of {self._label}: the cotangent does not have the structure of the result"
             raise GradError(layout(text, expected=str(out_tree), got=str(weight_tree)))
-        pairs = [(_tensor(o), w) for o, w in zip(outs, weights, strict=True) if is_traced(o)]
-        found = tape.gradient([o for o, _ in pairs], live, [w for _, w in pairs], unconnected_gradients="zero")
-        gradients = iter(found)
-        leaves, _ = flatten(primals)
-        out = [
-            next(gradients) if s is not None else np.zeros(np.shape(p)) for s, p in zip(sources, leaves, strict=True)
-        ]
-        return unflatten(tree, out)
+        return weights
+
+    def pinned(self, primals: tuple[Any, ...], result: Any) -> Callable[[Any], Any]:
+        """The compiled pullback at these primals, and at what the function captures now."""
+        outs, out_tree = flatten(result)
+        args = (primals, unflatten(out_tree, [np.ones_like(o)[()] if _floating(o) else o for o in outs]))
+        entry, leaves = serving(self, args, {})
+        run = entry.pinned(self._function, leaves)
+
+        def pull(cotangent: Any) -> Any:
+            weights = [_cast(w, o) for w, o in zip(self.weights(out_tree, cotangent), outs, strict=True)]
+            self._counts.calls += 1
+            self._counts.hits += 1
+            return run(flatten(((primals, unflatten(out_tree, weights)), {}))[0])
+
+        return pull
+
+
+def _cast(weight: Any, out: Any) -> Any:
+    """A cotangent in its result's dtype; the shapes must agree."""
+    if not _floating(out):
+        return out
+    if np.shape(weight) != np.shape(out):
+        text = "a cotangent does not have its result's shape"
+        raise ShapeError(layout(text, expected=str(np.shape(out)), got=str(np.shape(weight))))
+    return np.asarray(weight, dtype=np.asarray(out).dtype)[()]
 
 
 class PushForward(Product):
@@ -145,8 +187,18 @@ class Vjp:
         return self._forward, self._pull
 
     def __call__(self, *primals: Any) -> tuple[Any, Callable[[Any], Any]]:
-        kept = unflatten(*reversed(_copied(primals)))
-        return self._forward(*primals), lambda cotangent: tuple(map(_scalars, self._pull(tuple(kept), cotangent)))
+        if context.trace is not None or context.recorders or any(map(is_traced, flatten(primals)[0])):
+            result, pull = self._pull.taped(primals, persistent=True)
+            return result, lambda cotangent: tuple(pull(cotangent))
+        kept = tuple(unflatten(*reversed(_copied(primals))))
+        args, kwargs = self._forward._binder.bind(kept, {})
+        if serving(self._forward, args, kwargs)[0].recording.effects:
+            text = f"vjp of {self._forward._label}: it assigns a Variable or writes into an array"
+            fix = "Return the new value instead, or use value_and_grad, which runs once."
+            raise GradError(layout(text, fix=fix))
+        result = self._forward(*primals)
+        compiled = self._pull.pinned(kept, result)
+        return result, lambda cotangent: tuple(map(_scalars, compiled(cotangent)))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..compiler import transform
+from ..compiler.gradient import moved_guards, start
 from ..compiler.gradient import value_and_grad as value_and_grad_graph
 from ..tracer.errors import GradError, layout
-from ..tracer.graph import Graph
+from ..tracer.graph import Graph, copy_into
 from ..tracer.scalar import Scalar
 from ..tracer.tensor import Tensor
 from ..tracer.values import emit, lift
@@ -193,15 +195,20 @@ class Jacobian(Derivative):
         if len(recording.out_leaves) != 1 or not isinstance(recording.out_leaves[0], Out):
             raise GradError(layout(f"{self.kind} of {recording.graph.name}", expected="one array as the result"))
         graph = self._transform(recording.graph, wrt)
-        start = len(graph.outputs) - len(wrt)
+        count = len(graph.outputs) - len(wrt)
 
         def assemble(outs: Sequence[Any]) -> Any:
-            return self._trees(shapes, outs[start:])
+            return self._trees(shapes, outs[count:])
 
         return Plan(recording, graph, assemble)
 
     def _transform(self, graph: Graph, wrt: list[int]) -> Graph:
-        return transform.jacobian(graph, wrt, mode=self._options[1])
+        # only the result is differentiated; what the body assigns and writes stays among the outputs
+        jacobian = transform.jacobian(replace(graph, outputs=graph.outputs[:1]), wrt, mode=self._options[1])
+        builder, inputs = start(graph)
+        kept, found = copy_into(builder, graph, inputs), copy_into(builder, jacobian, inputs)
+        outputs = [*(kept[o] for o in graph.outputs), *(found[o] for o in jacobian.outputs)]
+        return builder.build(outputs, moved_guards(graph.guards, [e.index for e in kept]))
 
     def _direct(self, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = self._binder.bind(args, kwargs)

@@ -303,3 +303,28 @@ def test_reads_after_an_assignment_count_when_compiled_too():
     for f in (inside, nt.jit(inside)):
         v.assign(3.0)
         near(f(y), 13.0)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        nt.jit,
+        nt.grad,
+        nt.value_and_grad,
+        nt.jacobian,
+        nt.hessian,
+        lambda f: lambda x: nt.hvp(f)(x, x),
+        lambda f: lambda x: nt.jvp(f, (x,), (x,)),
+    ],
+)
+def test_every_transform_carries_out_what_the_body_writes(transform):
+    v, buffer, x = nt.Variable([1.0, 2.0]), np.zeros(2), np.array([1.0, 3.0])
+
+    def f(x):
+        v.assign_add(x)
+        buffer[:] = x * 2
+        return np.sum(v * x**2)
+
+    transform(f)(x)
+    near(v.numpy(), np.array([1.0, 2.0]) + x)
+    near(buffer, 2 * x)

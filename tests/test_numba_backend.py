@@ -8,9 +8,10 @@ import pytest
 import samples as samples_of_passes
 from agreement import assert_close, assert_each_node_agrees, assert_refused, interpret, relative
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from programs import PROGRAMS, inputs, start
 from random_graphs import samples
-from rows import trace
+from rows import pairing, slope, trace
 
 from numtape.compiler.backends.interpreter import Interpreted
 from numtape.compiler.gradient import vjp
@@ -57,11 +58,32 @@ def test_each_node_of_random_graphs(sample):
 
 
 @slow
-@given(samples(smooth=True, most=6))
-def test_gradients_of_random_graphs(sample):
-    graph = simplify(vjp(sample.graph, list(sample.graph.inputs)))
-    ones = [np.ones_like(v) for v in interpret(sample.graph, sample.inputs)]
+@given(samples(smooth=True, most=6), st.integers(0, 2**32 - 1))
+def test_gradients_of_random_graphs(sample, seed):
+    """Compiled gradients are the interpreter's, and the slopes of central differences in a random direction."""
+    values = interpret(sample.graph, sample.inputs)
+    if isinstance(values, Exception):
+        return
+    free = [i for i in sample.graph.inputs if sample.graph.type(i).inexact]
+    graph = simplify(vjp(sample.graph, free))
+    ones = [np.ones_like(v) for v in values]
     assert_agrees(graph, [*sample.inputs, *ones])
+
+    _, outputs = compile_graph(graph).run([*sample.inputs, *ones])
+    gradients = outputs[len(values) :]
+    rng = np.random.default_rng(seed)
+    steps = [rng.uniform(-1, 1, np.shape(sample.inputs[i])) for i in free]
+
+    def moved(h):
+        inputs = list(sample.inputs)
+        for i, step in zip(free, steps, strict=True):
+            inputs[i] = np.asarray(inputs[i] + h * step)[()]
+        return pairing(ones, interpret(sample.graph, inputs))
+
+    want, got = slope(moved, 1e-4), pairing(gradients, steps)
+    largest = max((np.abs(g).max(initial=0.0) for g in map(np.asarray, gradients)), default=0.0)
+    # a difference of sums of size s over a step of 1e-4 is exact to about 1e-16 s / 1e-4
+    assert abs(got - want) <= 1e-6 * max(largest, 1.0) + 1e-11 * sum(np.abs(v).sum() for v in map(np.asarray, values))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -253,3 +253,37 @@ class Scaled:
 def test_callables_are_told_apart_by_identity():
     for k in range(5):
         assert nt.jit(Scaled(float(k)))(2.0) == 2.0 * k
+
+
+def test_a_pullback_stays_at_the_values_it_was_made_at():
+    scale, v, x = np.array([1.0, 2.0]), nt.Variable(3.0), np.array([1.0, 2.0])
+    result, pullback = nt.vjp(lambda x: x**2 * scale * v, x)
+    want = 2 * x * scale * 3.0
+    scale[:] = 100.0
+    v.assign(50.0)
+    x[:] = 7.0
+    np.testing.assert_allclose(result, [3.0, 24.0])
+    for _ in range(2):
+        np.testing.assert_allclose(pullback(np.ones(2))[0], want)
+    with pytest.raises(nt.ShapeError, match=r"\(3,\)"):
+        pullback(np.ones(3))
+
+
+def test_a_pullback_of_a_function_that_assigns_is_refused():
+    v = nt.Variable(3.0)
+
+    def f(x):
+        v.assign_add(1.0)
+        return x * v
+
+    with pytest.raises(nt.GradError, match="assigns"):
+        nt.vjp(f, np.ones(2))
+    assert v.numpy() == 3.0
+
+
+def test_pullbacks_by_integers_give_zeros_and_are_counted():
+    f = nt.vjp(lambda x, k: {"a": np.sum(x) * k, "b": x[:k]})
+    _, pullback = f(np.ones(3), 2)
+    by_x, by_k = pullback({"a": 1.0, "b": np.ones(2)})
+    assert by_x.tolist() == [3.0, 3.0, 2.0] and by_k == 0.0
+    assert f.stats.calls == f.stats.hits == 1
