@@ -1,0 +1,26 @@
+"""numtape through its public face: the programs unchanged, NumPy arrays in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numtape as nt
+from numtape.runtime.settings import settings
+
+from . import Function, Peer
+
+
+class Numtape(Peer):
+    packages = ("numtape", "numpy", "numba", "llvmlite")
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        return f"back end {settings().backend}"
+
+    def differentiate(self, f: Function, wrt: tuple[int, ...], args: tuple[Any, ...]) -> Function:
+        return nt.value_and_grad(f, argnums=wrt) if wrt else nt.jit(f)
+
+    def growing(self) -> Iterator[tuple[str, Function, Callable[[], int | None]]]:
+        step = nt.value_and_grad(self.program("moving_average"), argnums=(0,))
+        yield "", step, lambda: step.stats.traces
