@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from . import cli_cache
 from .cache import Entry, all_tables
 from .events import Event, listeners
 from .explain import name_of
@@ -28,10 +29,11 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Runs a script and reports which functions were traced, why, and at what cost.",
+    help="Runs a script and reports which functions were traced, why, and at what cost; looks after stored code.",
     epilog="Exit codes: 0 all well · 1 the script raised · 2 wrong usage · 3 more retraces than allowed · "
     "else the script's own.",
 )
+app.add_typer(cli_cache.app, name="cache")
 
 Script = Annotated[Path, typer.Argument(metavar="SCRIPT", exists=True, dir_okay=False, help="A Python file.")]
 Arguments = Annotated[
