@@ -213,7 +213,7 @@ def register(symbols):
 
 
 def new_runtime(**replaced):
-    """The runtime and the engine of the cores; `replaced` are addresses to take instead of those of capi.symbols."""
+    """The runtime, the engine of the cores, its own engine; `replaced` are addresses for those of capi.symbols."""
     register(capi.symbols() | replaced)
     engine = load(entry.runtime_text())
     made = entry.Runtime(engine.get_function_address, engine)
@@ -221,7 +221,7 @@ def new_runtime(**replaced):
     maps = "".join(map_text(name, rank) for name in LLVM for rank in (1, 2, 3))
     cores = load(CORES + maps)
     register(capi.symbols())
-    return made, cores
+    return made, cores, engine
 
 
 @lru_cache(1)

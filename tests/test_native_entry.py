@@ -293,7 +293,7 @@ def test_the_lock_is_given_up_for_large_work_alone():
     assert runtime()
     counted = load(SAVED)
     saved = number_at(counted, "saved_at")
-    own, cores = new_runtime(PyEval_SaveThread=counted.get_function_address("counted_save"))
+    own, cores, _ = new_runtime(PyEval_SaveThread=counted.get_function_address("counted_save"))
     at, counters = cores.get_function_address("float64_1"), np.zeros(1, "i8")
     f = own.builtin(at, taken("float64[1]", "float64[1]"), given("float64[1]"), 0, Slow(), counters, "f")
     g = own.builtin(at, taken("float64[1]"), given("float64[1]"), 0, Slow(), counters, "g", release=3)

@@ -127,7 +127,7 @@ def test_nothing_stays_behind_when_a_result_cannot_be_made(maker):
     engine, counted = failing(maker, MAKERS[maker]), load(COUNTED)
     left, live = number_at(engine, "left_at"), number_at(counted, "live_at")
     replaced = {f"{name}": counted.get_function_address(f"counted_{name}") for name in ("malloc", "free")}
-    own, cores = new_runtime(**replaced, **{maker: engine.get_function_address("failing")})
+    own, cores, _ = new_runtime(**replaced, **{maker: engine.get_function_address("failing")})
     outputs = {"three": ["float64[1]"] * 3, "value_and_array": ["~float64", "float64[1]"]}
     results = {"three": (0, (1, (2,))), "value_and_array": (1, (0, ()))}
     slow, failures, held = Slow(), 0, [np.dtype("f8"), own.pool.handler, ()]

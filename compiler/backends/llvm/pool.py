@@ -21,12 +21,13 @@ from . import capi
 from .pool_ir import STATE
 
 LIMIT = 512 << 20  # bytes that it holds at most; less where the machine is small
+_MEMORY_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of a container
 
 
 def sensible_limit() -> int:
     """Bytes that the pool may hold: LIMIT, but no more than a sixteenth of the memory there is."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+    for path in _MEMORY_FILES:
         text = Path(path).read_text().strip() if os.access(path, os.R_OK) else ""
         memory = min(memory, int(text)) if text.isdigit() else memory
     return min(LIMIT, memory // 16)
