@@ -241,6 +241,7 @@ def test_resize(sizes):
     assert handler_name(y) == "numtape"
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape")
 def test_arrays_that_are_changed_free_the_right_memory(empty):
     """Shape and dtype may be set in place: the block knows its size."""
     f = doubling()
