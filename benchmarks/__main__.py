@@ -8,6 +8,7 @@ import json
 import platform
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,12 @@ def processor() -> str:
     return ", ".join(filter(None, [found.get("model name", platform.machine()), wide]))
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """What is known so far, after each section."""
     core = pin(options.core)
     data: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
+        "tiny": options.tiny,
         "machine": {
             "cpu": processor(),
             "system": f"{platform.system()} {platform.machine()}",
@@ -78,31 +81,32 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         for name in team.names:  # who is there
             team.close(team.start(name)[0])
         turns = {"tiny": options.tiny, "rounds": options.rounds, "seconds": options.seconds}
-        if "steady" in options.only:
-            data["steady"] = sections.steady(team, options.workloads, limit=options.limit, **turns)
-        if "bandwidth" in options.only:
-            data["bandwidth"] = sections.bandwidth(team, steady=data.get("steady", {}), **turns)
-        if "first" in options.only:
-            data["first"] = sections.first(team, options.first, options.tiny, options.limit)
-        if "growing" in options.only:
-            data["growing"] = sections.growing(team, options.tiny, options.limit)
-        if "memory" in options.only:
-            data["memory"] = sections.memory(team, options.tiny, options.limit)
-        if "compile" in options.only:
-            data["compile"] = sections.compiling(team, options.tiny, options.limit)
-    return data | {"names": team.names, "versions": team.versions, "notes": team.notes, "missing": team.missing}
+        within = {"tiny": options.tiny, "limit": options.limit}
+        measured: dict[str, Callable[[], Any]] = {
+            "steady": lambda: sections.steady(team, options.workloads, limit=options.limit, **turns),
+            "bandwidth": lambda: sections.bandwidth(team, steady=data.get("steady", {}), **turns),
+            "first": lambda: sections.first(team, options.first, **within),
+            "growing": lambda: sections.growing(team, **within),
+            "memory": lambda: sections.memory(team, **within),
+            "compile": lambda: sections.compiling(team, **within),
+        }
+        for section in options.only:
+            data[section] = measured[section]()
+            known = {"names": team.names, "versions": team.versions, "notes": team.notes, "missing": team.missing}
+            yield {**data, **known}
 
 
 def main(argv: list[str] | None = None) -> int:
     options = arguments(argv)
-    data = measure(options)
-    text = report.markdown(data)
+    data: dict[str, Any] = {}
+    for data in measure(options):
+        text = report.markdown(data)
+        if options.output:
+            options.output.with_suffix(".md").write_text(text, encoding="utf-8")
+            options.output.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     print(text, end="")
-    if options.output:
-        options.output.with_suffix(".md").write_text(text, encoding="utf-8")
-        options.output.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     cells = [cell for of_workload in data.get("steady", {}).values() for cell in of_workload.values()]
-    return int(any(not cell.get("agrees", True) for cell in cells))  # a speed of a wrong result is none
+    return int(any(not cell.get("agrees", True) for cell in cells))  # the speed of a wrong result says nothing
 
 
 if __name__ == "__main__":

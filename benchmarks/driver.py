@@ -77,7 +77,7 @@ class Process:
             env=environment(cache),
         )
 
-    def ask(self, do: str, limit: float = 600, **arguments: Any) -> Answer:
+    def ask(self, do: str, patience: float = 600, **arguments: Any) -> Answer:
         assert self.process.stdin is not None and self.process.stdout is not None
         late = threading.Event()
 
@@ -85,7 +85,7 @@ class Process:
             late.set()
             self.process.kill()
 
-        timer = threading.Timer(limit, stop)
+        timer = threading.Timer(patience, stop)
         timer.start()
         try:
             print(json.dumps({"do": do, **arguments}), file=self.process.stdin, flush=True)
@@ -98,7 +98,9 @@ class Process:
             answer: Answer = json.loads(line)
             return answer
         code = self.process.wait()
-        return {"failed": f"more than {limit:g} s"} if late.is_set() else {"failed": f"its process ended with {code}"}
+        return (
+            {"failed": f"more than {patience:g} s"} if late.is_set() else {"failed": f"its process ended with {code}"}
+        )
 
     def alive(self) -> bool:
         return self.process.poll() is None
@@ -130,6 +132,7 @@ class Team:
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    growing_ways: dict[str, list[str]] = field(default_factory=dict)
     verbose: bool = False
 
     def start(self, name: str, cache: str = "") -> tuple[Process, Answer]:
@@ -138,6 +141,7 @@ class Team:
         if "versions" in loaded:
             self.versions[name] = loaded["versions"]
             self.notes[name] = loaded["note"]
+            self.growing_ways[name] = loaded["growing_ways"]
         elif "missing" in loaded:
             self.missing[name] = f"no module named {loaded['missing']}"
         else:

@@ -116,15 +116,15 @@ def growing(data: dict[str, Any]) -> str:
     if not part:
         return ""
     rows, total = [], part["lengths"]
-    for name, cell in part["peers"].items():
-        if "ways" not in cell:
-            rows.append([label(name, data), why_not(cell), cell.get("failed", "–"), "–"])
-            continue
-        for way in cell["ways"]:
-            done = "" if way["lengths"] == total else f", stopped after {way['lengths']} lengths"
-            second = figure(way["second"] * 1e3) if "second" in way else "–"
-            who = f"{label(name, data)} {way['label']}".strip()
-            rows.append([who, str(way["traces"]), figure(way["first"]) + done, second])
+    for name, ways in part["peers"].items():
+        for way, cell in ways.items():
+            who = f"{label(name, data)} {way}".strip()
+            if "first" not in cell:
+                rows.append([who, why_not(cell), cell.get("failed", "–"), "–"])
+                continue
+            done = "" if cell["lengths"] == total else f", stopped after {cell['lengths']} lengths"
+            second = figure(cell["second"] * 1e3) if "second" in cell else "–"
+            rows.append([who, str(cell["traces"]), figure(cell["first"]) + done, second])
     head = ["", "traces", "first pass, s", "second pass, ms"]
     text = (
         f"## Growing shapes\n\nValue and gradient of the mean square of a causal moving average, for {total} lengths "
@@ -173,11 +173,12 @@ def markdown(data: dict[str, Any]) -> str:
     for of_peer in data["versions"].values():
         versions.update(of_peer)
     where = "pinned to one core" if machine["pinned"] else "not pinned to a core"
+    tiny = "; tiny data, so no figure says anything" if data["tiny"] else ""
     head = [
         "# Results",
         "",
         f"`python -m benchmarks` on {data['date']}; {machine['cpu']}, {machine['system']}, Python {machine['python']}; "
-        f"{where}, one thread. {', '.join(f'{name} {version}' for name, version in sorted(versions.items()))}.",
+        f"{where}, one thread{tiny}. {', '.join(f'{name} {version}' for name, version in sorted(versions.items()))}.",
     ]
     missing = [f"{ENTRIES[n].label} ({why})" for n, why in data["missing"].items() if n not in NOTHING_TO_SKIP or why]
     if missing:

@@ -74,7 +74,7 @@ def disagreements(w: Workload, results: Path, cells: Cells) -> None:
 
 
 def bandwidth(team: Team, tiny: bool, rounds: int, seconds: float, steady: dict[str, Any]) -> dict[str, Any]:
-    """A triad's bytes per second, and what each peer's memory-bound workload has of it at the least traffic it needs."""
+    """A triad's bytes per second, and the share of it that membound reaches at the least traffic it needs."""
     process, loaded = team.start("ideal")
     if "versions" not in loaded:
         team.close(process)
@@ -91,7 +91,7 @@ def bandwidth(team: Team, tiny: bool, rounds: int, seconds: float, steady: dict[
 
 
 def first(team: Team, workloads: list[str], tiny: bool, limit: float) -> dict[str, Any]:
-    """From the start of a process to its first result, with nothing on disk and then with what the first one left."""
+    """From the start of a process to its first result: with an empty cache, then with what that one left."""
     out: dict[str, Any] = {}
     for workload in workloads:
         out[workload] = {}
@@ -114,12 +114,15 @@ def first(team: Team, workloads: list[str], tiny: bool, limit: float) -> dict[st
 
 
 def growing(team: Team, tiny: bool, limit: float) -> dict[str, Any]:
-    """Value and gradient for many lengths, one longer than the other."""
+    """Value and gradient for many lengths, one longer than the other; each way in a process of its own."""
     lengths = 20 if tiny else 200
     out: dict[str, Any] = {"lengths": lengths, "peers": {}}
     for name in team.everything():
-        say(f"growing: {name}")
-        out["peers"][name] = alone(team, name, "growing", 3 * limit + 60, lengths=lengths, limit=limit)
+        out["peers"][name] = {}
+        for way in team.growing_ways[name]:
+            say(f"growing: {name} {way}")
+            answer = alone(team, name, "growing", 3 * limit, way=way, lengths=lengths, limit=limit)
+            out["peers"][name][way] = answer
     return out
 
 
@@ -149,10 +152,10 @@ def compiling(team: Team, tiny: bool, limit: float) -> dict[str, Any]:
     return out
 
 
-def alone(team: Team, name: str, do: str, limit: float, **arguments: Any) -> dict[str, Any]:
+def alone(team: Team, name: str, do: str, patience: float, **arguments: Any) -> dict[str, Any]:
     """One command to a process of its own, with an empty cache."""
     with tempfile.TemporaryDirectory() as cache:
         process, loaded = team.start(name, cache)
-        answer = process.ask(do, limit, **arguments) if "versions" in loaded else loaded
+        answer = process.ask(do, patience, **arguments) if "versions" in loaded else loaded
         team.close(process)
     return answer

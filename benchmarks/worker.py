@@ -9,6 +9,7 @@ import gc
 import json
 import os
 import re
+import resource
 import sys
 import time
 import traceback
@@ -26,7 +27,8 @@ TRIAD = 10**7
 
 def cpu() -> float:
     """CPU seconds of this process and of the compilers it has started and waited for."""
-    return sum(os.times()[:4])
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def status(field: str) -> int:
@@ -45,7 +47,13 @@ class Worker:
     def load(self) -> dict[str, Any]:
         start = cpu()
         self.peer = peers.load(self.name)
-        return {"versions": self.peer.versions(), "note": self.peer.note, "import_cpu": cpu() - start}
+        took = cpu() - start
+        return {
+            "versions": self.peer.versions(),
+            "note": self.peer.note,
+            "growing_ways": self.peer.growing_ways,
+            "import_cpu": took,
+        }
 
     def prepare(self, workload: str, tiny: bool, save: str = "") -> dict[str, Any]:
         """Bind the workload and call it once; the result goes to the file `save`."""
@@ -89,25 +97,23 @@ class Worker:
         gc.collect()
         return {}
 
-    def growing(self, lengths: int, limit: float) -> dict[str, Any]:
-        """For each way: all lengths in turn, twice. Past the limit the first pass is broken off."""
+    def growing(self, way: str, lengths: int, limit: float) -> dict[str, Any]:
+        """All lengths in turn, twice. Past the limit the first pass is broken off."""
         y = np.random.default_rng(1).standard_normal(lengths)
-        ways: list[dict[str, Any]] = []
-        for label, step, traces in self.peer.growing():
-            done, (start, wall) = 0, (cpu(), time.perf_counter())
-            while done < lengths and time.perf_counter() - wall < limit:
-                done += 1
-                result = step(*self.peer.native((y[:done].copy(),)))
-            way = {"label": label, "first": cpu() - start, "lengths": done, "traces": traces()}
-            if done == lengths:
-                before = time.process_time()
-                for n in range(1, lengths + 1):
-                    result = step(*self.peer.native((y[:n].copy(),)))
-                way["second"] = time.process_time() - before
-            means = np.convolve(y[:done], np.ones(3) / 3)[:done]
-            way["error"] = abs(float(self.peer.arrays(result)[0]) / float(np.mean(means**2)) - 1)
-            ways.append(way)
-        return {"ways": ways}
+        step, traces = self.peer.growing(way)
+        done, (start, wall) = 0, (cpu(), time.perf_counter())
+        while done < lengths and time.perf_counter() - wall < limit:
+            done += 1
+            result = step(*self.peer.native((y[:done].copy(),)))
+        out = {"first": cpu() - start, "lengths": done, "traces": traces()}
+        if done == lengths:
+            before = time.process_time()
+            for n in range(1, lengths + 1):
+                result = step(*self.peer.native((y[:n].copy(),)))
+            out["second"] = time.process_time() - before
+        means = np.convolve(y[:done], np.ones(3) / 3)[:done]
+        out["error"] = abs(float(self.peer.arrays(result)[0]) / float(np.mean(means**2)) - 1)
+        return out
 
     def memory(self, workload: str, tiny: bool) -> dict[str, Any]:
         """The peak while results are held, beyond what the process takes after a call on a few numbers."""

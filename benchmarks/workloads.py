@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,7 @@ def scores(rng: np.random.Generator, n: int) -> tuple[Array, ...]:
 def network(rng: np.random.Generator, n: int) -> tuple[Array, ...]:
     sizes = (784, 256, 128, 10)
     weights = []
-    for rows, columns in zip(sizes, sizes[1:], strict=False):
+    for rows, columns in itertools.pairwise(sizes):
         weights += [rng.standard_normal((rows, columns), "f4") * np.float32(rows**-0.5), np.zeros(columns, "f4")]
     return *weights, rng.standard_normal((n, 784), "f4"), rng.integers(0, 10, n)
 

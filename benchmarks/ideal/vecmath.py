@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload
 
-# per width: LLVM's integer, bits of the fraction, bias of the exponent, a number with ulp 1, its bits, those of sqrt(1/2)
+# per width: LLVM's integer, bits of the fraction, bias of the exponent, a number with ulp 1, its bits, sqrt(1/2)'s
 LAYOUT: dict[Any, tuple[Any, int, int, float, int, int]] = {
     types.float64: (ir.IntType(64), 52, 1023, 6755399441055744.0, 0x4338000000000000, 0x3FE6A09E667F3BCD),
     types.float32: (ir.IntType(32), 23, 127, 12582912.0, 0x4B400000, 0x3F3504F3),

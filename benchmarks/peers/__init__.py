@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ ENTRIES = {
     "jax-numpy": Entry("JAX, NumPy in and out", "with_jax", "JaxOnNumPy", only_calls=True),
     "torch": Entry("torch.compile", "with_torch", "Torch"),
     "tensorflow": Entry("TensorFlow", "with_tensorflow", "TensorFlow"),
+    "tensorflow-xla": Entry("TensorFlow, XLA", "with_tensorflow", "WithXLA"),
     "pytensor": Entry("PyTensor", "with_pytensor", "PyTensor"),
     "autograd": Entry("autograd", "with_autograd", "Autograd"),
     "numpy": Entry("NumPy", "with_numpy", "Plain", only_calls=True),
@@ -47,6 +48,7 @@ class Peer:
     packages: tuple[str, ...] = ()
     names: dict[str, Any] = {}  # noqa: RUF012
     note = ""
+    growing_ways: tuple[str, ...] = ("",)  # options that matter where lengths change, each measured
 
     def differentiate(self, f: Function, wrt: tuple[int, ...], args: tuple[Any, ...]) -> Function:
         """A compiled function of native arguments like `args`: value and gradients, or the value where wrt is ()."""
@@ -70,10 +72,10 @@ class Peer:
         value, gradients = result if isinstance(result, tuple) else (result, ())
         return [np.asarray(a) for a in (value, *gradients)]
 
-    def growing(self) -> Iterator[tuple[str, Function, Callable[[], int | None]]]:
-        """Ways to take the gradient of the moving average: a label, a function of an array, the traces so far."""
+    def growing(self, way: str) -> tuple[Function, Callable[[], int]]:
+        """The gradient of the moving average as a function of an array, and the traces so far."""
         f, traces = counted(self.program("moving_average"))
-        yield "", self.differentiate(f, (0,), self.native((np.ones(1),))), traces
+        return self.differentiate(f, (0,), self.native((np.ones(1),))), traces
 
     def versions(self) -> dict[str, str]:
         return {name: importlib.metadata.version(name) for name in self.packages}

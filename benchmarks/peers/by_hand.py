@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,12 +42,12 @@ class ByHand(Peer):
                 return lambda: _first(buffer, k.exponential(*data, buffer))
         raise NotMeasured(f"no kernel for {workload.name}")
 
-    def growing(self) -> Iterator[tuple[str, Function, Callable[[], int | None]]]:
+    def growing(self, way: str) -> tuple[Function, Callable[[], int]]:
         def step(y: np.ndarray) -> Any:
             g = np.empty_like(y)
             return k.moving_average(y, g), (g,)
 
-        yield "", step, lambda: len(k.moving_average.signatures)
+        return step, lambda: len(k.moving_average.signatures)
 
 
 def _pair(both: tuple[float, float]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numtape as nt
@@ -21,6 +21,6 @@ class Numtape(Peer):
     def differentiate(self, f: Function, wrt: tuple[int, ...], args: tuple[Any, ...]) -> Function:
         return nt.value_and_grad(f, argnums=wrt) if wrt else nt.jit(f)
 
-    def growing(self) -> Iterator[tuple[str, Function, Callable[[], int | None]]]:
+    def growing(self, way: str) -> tuple[Function, Callable[[], int]]:
         step = nt.value_and_grad(self.program("moving_average"), argnums=(0,))
-        yield "", step, lambda: step.stats.traces
+        return step, lambda: step.stats.traces

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from . import Function, Peer, counted
@@ -15,7 +14,7 @@ tf.config.threading.set_intra_op_parallelism_threads(1)
 tf.config.threading.set_inter_op_parallelism_threads(1)
 
 NAMES = SimpleNamespace(
-    **{name: getattr(tf, name) for name in "exp sin tanh sqrt maximum".split()},
+    **{name: getattr(tf, name) for name in ("exp", "sin", "tanh", "sqrt", "maximum")},
     log=tf.math.log,
     log1p=tf.math.log1p,
     sum=tf.reduce_sum,
@@ -30,6 +29,8 @@ NAMES = SimpleNamespace(
 
 class TensorFlow(Peer):
     packages = ("tensorflow",)
+    growing_ways = ("", "reduce_retracing")
+    xla = False
     names = {  # noqa: RUF012
         "np": NAMES,
         "erf": tf.math.erf,
@@ -47,7 +48,8 @@ class TensorFlow(Peer):
                 value = f(*args)
             return value, tuple(tf.convert_to_tensor(g) for g in tape.gradient(value, watched))
 
-        return tf.function(both if wrt else f, autograph=False, reduce_retracing=reduce_retracing)
+        options = {"autograph": False, "jit_compile": self.xla or None, "reduce_retracing": reduce_retracing}
+        return tf.function(both if wrt else f, **options)
 
     def native(self, data: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(tf.convert_to_tensor(x) for x in data)
@@ -55,7 +57,10 @@ class TensorFlow(Peer):
     def versions(self) -> dict[str, str]:
         return {"tensorflow": tf.__version__}  # the package may also be tensorflow-cpu
 
-    def growing(self) -> Iterator[tuple[str, Function, Callable[[], int | None]]]:
-        for reduce in (False, True):
-            f, traces = counted(self.program("moving_average"))
-            yield "reduce_retracing" if reduce else "", self.differentiate(f, (0,), (), reduce), traces
+    def growing(self, way: str) -> tuple[Function, Callable[[], int]]:
+        f, traces = counted(self.program("moving_average"))
+        return self.differentiate(f, (0,), (), reduce_retracing=bool(way)), traces
+
+
+class WithXLA(TensorFlow):
+    xla = True
