@@ -299,6 +299,17 @@ def test_a_file_that_is_open_is_not_replaced(store, monkeypatch):
     assert os.listdir(store.directory) == [f"{KEY}.code"]
 
 
+def test_interrupts_are_passed_on(store, monkeypatch):
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    store.put(KEY, b"code")
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        store.put(KEY, b"code")
+    assert os.listdir(store.directory) == [f"{KEY}.code"]
+
+
 def test_without_users_nothing_is_asked_about_them(store, monkeypatch):
     monkeypatch.delattr(os, "geteuid", raising=False)
     os.mkdir(store.directory)

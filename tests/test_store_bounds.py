@@ -1,5 +1,6 @@
 """The store of compiled code: where it is, how large it gets, what leaves it."""
 
+import itertools
 import os
 import sys
 import time
@@ -94,6 +95,25 @@ def test_what_was_unused_longest_goes_first(tmp_path, monkeypatch):
     assert store.get(keys[0]) == data, "a use counts"
     store.put(keys[8], data)
     assert {f.key for f in store.files()} == {keys[0], *keys[3:]}, "the limit, less an eighth"
+
+
+def test_files_of_one_moment_go_in_order(tmp_path, monkeypatch):
+    """A file system's own times can be the same for many files that are written one after the other."""
+    store, clock = Store(tmp_path), itertools.count(10**18, 1000)
+    monkeypatch.setattr(time, "time_ns", lambda: next(clock))
+    for n in range(5):
+        store.put(key_of(n), b"")
+    assert [file_of(store, key_of(n)).stat().st_mtime_ns - 10**18 for n in range(5)] == [0, 1000, 2000, 3000, 4000]
+
+
+def test_two_at_once_make_room_once(tmp_path, monkeypatch):
+    """Whatever one removes is gone already, since another process has chosen the same files."""
+    store, unlink = Store(tmp_path, limit=8 * (HEADER.size + 1000)), os.unlink
+    for n in range(8):
+        store.put(key_of(n), bytes(1000))
+    monkeypatch.setattr(os, "unlink", lambda path: (unlink(path), unlink(path)))
+    store.put(KEY, bytes(1000))
+    assert len(store.files()) == 7
 
 
 def test_size_is_bounded(tmp_path):
