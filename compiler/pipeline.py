@@ -20,8 +20,11 @@ class Compiled(Protocol):
     def dispatcher(self) -> Any: ...
 
 
-def compile_graph(graph: Graph, backend: str = "numba") -> Compiled:
-    """Compile a graph for a back end: "numba", or "interpreter" for NumPy, node after node."""
+def compile_graph(graph: Graph, backend: str, store: Any = None) -> Compiled:
+    """Compile a graph for a back end: "llvm", "numba", or "interpreter" for NumPy, node after node.
+
+    `store` keeps object code between processes, for the back end that has any: ``get(key)`` and ``put(key, bytes)``.
+    """
     from .backends import backend_named
 
-    return backend_named(backend)(graph)
+    return backend_named(backend)(graph) if store is None else backend_named(backend)(graph, store)

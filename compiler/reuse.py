@@ -15,7 +15,7 @@ def reuse(body: tuple[Statement, ...], results: set[str]) -> tuple[Statement, ..
     kept = {root(name, views) for name in results}
     last: dict[str, int] = {}
     for number, item in enumerate(body):
-        for name in _mentioned(item):
+        for name in mentioned(item):
             last[root(name, views)] = number
     ends: dict[int, list[str]] = {}
     for name, number in last.items():
@@ -40,7 +40,8 @@ def reuse(body: tuple[Statement, ...], results: set[str]) -> tuple[Statement, ..
     return tuple(out)
 
 
-def _mentioned(item: Statement) -> list[str]:
+def mentioned(item: Statement) -> list[str]:
+    """The buffers that a statement names."""
     out: list[str] = []
     for s in within((item,)):
         match s:

@@ -136,3 +136,12 @@ class Placed:
                 return [Read(value, here, ()), *(Read(i, here[at : at + depth], ()) for i in indices)]
             case _:
                 return [Read(root.node, identity(self.graph.type(root.node).shape), ())]
+
+
+def has_strange_dtype(graph: Graph) -> bool:
+    """Whether a graph holds float16 or complex numbers, which no back end computes with."""
+    for node in graph.nodes:
+        for type_ in node.type if isinstance(node.type, tuple) else (node.type,):
+            if type_.dtype.kind == "c" or type_.dtype.name == "float16":
+                return True
+    return False

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import lru_cache
 
-BACKENDS = ("numba",)
+BACKENDS = ("auto", "llvm", "numba")
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from programs import PROGRAMS, gradient, start
 
-from numtape.compiler.backends.numba.compiled import RESERVED
-from numtape.compiler.backends.numba.source import source_of
+from numtape.compiler.backends.numba.source import RESERVED, source_of
 from numtape.compiler.kernel import Alloc, If, Kernel, Load, Loop, View
 from numtape.compiler.plan import program_of
 from numtape.tracer.dims import atom

@@ -12,8 +12,12 @@ def backend_named(name: str) -> Callable[..., Any]:
         from .numba import compile_numba
 
         return compile_numba
+    if name == "llvm":
+        from .llvm.compiled import compile_llvm
+
+        return compile_llvm
     if name == "interpreter":
         from .interpreter import Interpreted
 
         return Interpreted
-    raise ValueError(f"no back end {name!r}: there are 'numba' and 'interpreter'")
+    raise ValueError(f"no back end {name!r}: there are 'llvm', 'numba' and 'interpreter'")

@@ -1,1 +1,1 @@
-"""Kernels as LLVM IR text, compiled by llvmlite."""
+"""Kernels as LLVM IR, with vector math of our own, and a native entry for each compiled graph."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -13,15 +12,9 @@ from ....tracer.graph import Graph
 from ...kernel import Program
 from ...lower import lower
 from ...plan import program_of
-from ...steps import is_supported
+from ...steps import has_strange_dtype, is_supported
 from ..interpreter import Interpreted
-from .helpers import helper_names
-from .source import Source, source_of
-
-# words of the source that nothing of the user's may be called
-RESERVED = (
-    "np", "math", "njit", "range", "min", "max", "abs", "status", "lo", *helper_names(), *vars(builtins)
-)  # fmt: skip
+from .source import RESERVED, Source, source_of
 
 
 def compile_numba(graph: Graph) -> Any:
@@ -29,15 +22,6 @@ def compile_numba(graph: Graph) -> Any:
     if has_strange_dtype(graph) or not is_supported(lower(graph)):
         return Interpreted(graph)
     return Compiled(graph)
-
-
-def has_strange_dtype(graph: Graph) -> bool:
-    """Whether a graph holds float16 or complex numbers."""
-    for node in graph.nodes:
-        for type_ in node.type if isinstance(node.type, tuple) else (node.type,):
-            if type_.dtype.kind == "c" or type_.dtype.name == "float16":
-                return True
-    return False
 
 
 class Compiled:

@@ -7,18 +7,24 @@ others are scalars and arrays whose sizes are found on the way. ``NAME_call(inpu
 
 from __future__ import annotations
 
+import builtins
 import re
 from dataclasses import dataclass
 
 from ....tracer.dims import names
-from ....tracer.graph import Const
+from ....tracer.graph import Const, Graph
 from ...kernel import Alloc, Buffer, Literal, OutputValue, Program, Statement, View
+from ...plan import program_of
 from .body import INTEGER, Writer
 from .helpers import helper_names
 from .parts import cut, link
 from .templates import dtype_name, literal
 from .uses import fails
 
+# words of the source that nothing of the user's may be called
+RESERVED = (
+    "np", "math", "njit", "range", "min", "max", "abs", "status", "lo", *helper_names(), *vars(builtins)
+)  # fmt: skip
 DECORATOR = '@njit(error_model="numpy", nogil=True)'
 SPARE = 8  # temporary arrays up to this number come from the caller too
 SHOWN = 50  # elements of a constant array that are written out
@@ -62,6 +68,11 @@ def constants_in(program: Program) -> tuple[tuple[str, Const], ...]:
                 if isinstance(value, Program):
                     out += constants_in(value)
     return tuple(out)
+
+
+def readable(graph: Graph) -> str:
+    """The source of a graph for people to read: numba itself is not needed to write it."""
+    return str(source_of(program_of(graph, RESERVED)))
 
 
 def source_of(program: Program) -> Source:

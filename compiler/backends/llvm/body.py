@@ -1,0 +1,167 @@
+"""Loops and what they come to as LLVM IR: cells, and sums in blocks that two-sum joins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...kernel import Accumulate, Cell, Check, If, Loop, Result, Statement, Wrap
+from ...nests import start_of
+from .code import constant, type_of
+from .scalars import STEPS
+from .writer import INTEGER, Names, Writer
+
+BLOCK = 512  # terms that are added up plainly, before two-sum joins the blocks
+
+
+@dataclass
+class Running:
+    """A cell: the slots of its value, of what two-sum left over or the position, and of the block under way."""
+
+    dtype: Any
+    how: str
+    value: str
+    rest: str = ""
+    part: str = ""
+
+
+class Body(Writer):
+    """Writes loops too."""
+
+    def __init__(self, names: Names) -> None:
+        super().__init__(names)
+        self.cells: dict[str, Running] = {}
+
+    def value(self, name: str) -> str:
+        if name in self.cells and name not in self.values:
+            cell = self.cells[name]
+            return self.code.emit(f"load {type_of(cell.dtype)}, ptr {cell.value}")
+        return super().value(name)
+
+    def statement(self, item: Statement) -> None:
+        match item:
+            case Cell():
+                self._cell(item)
+            case Accumulate():
+                self._accumulate(item)
+            case Result():
+                self._result(item)
+            case Loop():
+                self._loop(item)
+            case _:
+                super().statement(item)
+
+    def _cell(self, item: Cell) -> None:
+        start = item.start if item.how == "last" else start_of(item.how, item.dtype)
+        assert start is not None
+        self.names.dtypes[item.name] = item.dtype
+        kind = type_of(item.dtype)
+        cell = Running(item.dtype, item.how, self.code.variable(kind, constant(start)))
+        if item.how == "sum" and item.dtype.kind == "f":
+            cell.rest = self.code.variable(kind, "0.0")
+        elif item.how.startswith("arg"):
+            cell.rest = self.code.variable("i64", "0")
+        self.cells[item.name] = cell
+
+    def _accumulate(self, item: Accumulate) -> None:
+        cell = self.cells[item.cell]
+        value, kind, code = self.operand(item.value), type_of(cell.dtype), self.code
+        if item.how == "last":
+            code.do(f"store {kind} {value}, ptr {cell.value}")
+        elif item.how.startswith("arg"):
+            self._accumulate_position(item, cell, value)
+        elif cell.part:
+            before = code.emit(f"load {kind}, ptr {cell.part}")
+            after = code.emit(f"fadd reassoc {kind} {before}, {value}")
+            code.do(f"store {kind} {after}, ptr {cell.part}")
+        elif cell.rest:
+            self._two_sum(cell, value)
+        else:
+            before = code.emit(f"load {kind}, ptr {cell.value}")
+            if cell.dtype.kind == "f" and item.how in ("max", "min"):
+                # as an intrinsic the loop vectorises; nan wins in it too
+                name = "maximum" if item.how == "max" else "minimum"
+                after = self.scalars.intrinsic(name, cell.dtype, [before, value])
+            else:
+                after = self.scalars.primitive(STEPS[item.how], cell.dtype, cell.dtype, [before, value])
+            code.do(f"store {kind} {after}, ptr {cell.value}")
+
+    def _two_sum(self, cell: Running, b: str) -> None:
+        """``value + b``, and the rest with what that sum rounds off (Knuth, TAOCP 2, 4.2.2)."""
+        code, kind = self.code, type_of(cell.dtype)
+        a = code.emit(f"load {kind}, ptr {cell.value}")
+        new = code.emit(f"fadd {kind} {a}, {b}")
+        back = code.emit(f"fsub {kind} {new}, {a}")
+        kept = code.emit(f"fsub {kind} {a}, {code.emit(f'fsub {kind} {new}, {back}')}")
+        error = code.emit(f"fadd {kind} {kept}, {code.emit(f'fsub {kind} {b}, {back}')}")
+        rest = code.emit(f"load {kind}, ptr {cell.rest}")
+        code.do(f"store {kind} {new}, ptr {cell.value}")
+        code.do(f"store {kind} {code.emit(f'fadd {kind} {rest}, {error}')}, ptr {cell.rest}")
+
+    def _accumulate_position(self, item: Accumulate, cell: Running, value: str) -> None:
+        """The first largest or smallest value; nan, the only value that differs from itself, wins."""
+        code, kind = self.code, type_of(cell.dtype)
+        assert item.position is not None
+        at = self.affine(item.position)
+        best = code.emit(f"load {kind}, ptr {cell.value}")
+        more = item.how == "argmax"
+        letter = {"f": "o", "i": "s"}.get(cell.dtype.kind, "u")
+        compare = "fcmp" if cell.dtype.kind == "f" else "icmp"
+        better = code.emit(f"{compare} {letter}{'gt' if more else 'lt'} {kind} {value}, {best}")
+        if cell.dtype.kind == "f":
+            lost = code.emit(f"fcmp uno {kind} {value}, 0.0")
+            fine = code.emit(f"fcmp ord {kind} {best}, 0.0")
+            better = code.emit(f"or i1 {better}, {code.emit(f'and i1 {lost}, {fine}')}")
+        place = code.emit(f"load i64, ptr {cell.rest}")
+        code.do(f"store {kind} {code.emit(f'select i1 {better}, {kind} {value}, {kind} {best}')}, ptr {cell.value}")
+        code.do(f"store i64 {code.emit(f'select i1 {better}, i64 {at}, i64 {place}')}, ptr {cell.rest}")
+
+    def _result(self, item: Result) -> None:
+        cell, code = self.cells[item.cell], self.code
+        kind = type_of(item.dtype)
+        if item.how.startswith("arg"):
+            found = code.emit(f"load i64, ptr {cell.rest}")
+        else:
+            found = code.emit(f"load {kind}, ptr {cell.value}")
+            if cell.rest:
+                rest = code.emit(f"load {kind}, ptr {cell.rest}")
+                lost = code.emit(f"fcmp uno {kind} {rest}, 0.0")  # an infinite total has left nan behind
+                whole = code.emit(f"fadd {kind} {found}, {rest}")
+                found = code.emit(f"select i1 {lost}, {kind} {found}, {kind} {whole}")
+        self.define(item.name, item.dtype, found)
+
+    def _loop(self, item: Loop) -> None:
+        code, end = self.code, self.size(item.extent)
+        inner = not any(isinstance(s, Loop) for s in item.body)
+        sums = [self.cells[s.cell] for s in item.body if isinstance(s, Accumulate) and self.cells[s.cell].rest
+                and s.how == "sum"] if inner else []  # fmt: skip
+        for cell in sums:
+            cell.part = cell.part or code.variable(type_of(cell.dtype))
+        if sums and not (isinstance(item.extent, int) and item.extent <= BLOCK):
+            with code.blocks(end, BLOCK) as (low, high):
+                self._turns(item, low, high, sums, inner)
+        else:
+            self._turns(item, "0", end, sums, inner)
+        for cell in sums:
+            cell.part = ""
+
+    def _turns(self, item: Loop, low: str, high: str, sums: list[Running], inner: bool) -> None:
+        code = self.code
+        for cell in sums:
+            code.do(f"store {type_of(cell.dtype)} 0.0, ptr {cell.part}")
+        called = len(self._called)
+        with code.loop(low, high, self._note_of(item, called, inner)) as index:
+            self.define(item.name, INTEGER, index)
+            self.block(item.body)
+        for cell in sums:
+            self._two_sum(cell, code.emit(f"load {type_of(cell.dtype)}, ptr {cell.part}"))
+
+    def _note_of(self, item: Loop, called: int, inner: bool) -> Callable[[], str]:
+        def note() -> str:
+            math = set(self._called[called:])
+            if not inner or not math or any(isinstance(s, Wrap | Check | If) for s in item.body):
+                return ""
+            return self.module.vector_note(min(self.module.lanes[short][-1] for short in math))
+
+        return note
