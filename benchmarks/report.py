@@ -36,6 +36,10 @@ def label(name: str, data: dict[str, Any]) -> str:
     return f"{ENTRIES[name].label} ({note})" if note else ENTRIES[name].label
 
 
+def difference(cell: dict[str, Any]) -> str:
+    return f"differs by {cell['error']:.0e}" if "error" in cell else "other shapes"
+
+
 def columns(results: dict[str, Any], names: list[str]) -> list[str]:
     return [n for n in names if any(n in cells for cells in results.values())]
 
@@ -61,7 +65,7 @@ def steady(data: dict[str, Any], calls: bool) -> str:
             text = figure(cell["seconds"] * scale)
             if base and name != "numtape":
                 text += f" ({figure(cell['seconds'] / base)})"
-            row.append(text if cell.get("agrees", True) else f"{text} **differs by {cell.get('error', 0):.0e}**")
+            row.append(text if cell.get("agrees", True) else f"{text} **{difference(cell)}**")
         rows.append(row)
         notes += failures(w.name, cells)
     worst = [c["error"] for cells in results.values() for c in cells.values() if "error" in c]

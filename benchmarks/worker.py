@@ -9,7 +9,6 @@ import gc
 import json
 import os
 import re
-import resource
 import sys
 import time
 import traceback
@@ -19,6 +18,11 @@ from typing import Any
 
 import numpy as np
 
+try:
+    import resource
+except ImportError:  # Windows: compilers that a library starts are not counted
+    resource = None
+
 from . import peers
 from .workloads import WORKLOADS
 
@@ -27,6 +31,8 @@ TRIAD = 10**7
 
 def cpu() -> float:
     """CPU seconds of this process and of the compilers it has started and waited for."""
+    if resource is None:
+        return time.process_time()
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
