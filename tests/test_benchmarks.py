@@ -121,3 +121,32 @@ def test_programs_take_another_librarys_module(suite):
 
     assert workloads.program("exponential", np=Doubling)(3) == 6
     assert workloads.program("exponential")(0.0) == 1
+
+
+def test_environment_of_the_workers(suite, monkeypatch, tmp_path):
+    """numtape's own settings get through; a choice of matrix products for another processor does not."""
+    from benchmarks import driver
+
+    monkeypatch.setenv("NUMTAPE_BACKEND", "numba")
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    env = driver.environment(str(tmp_path))
+    assert env["NUMTAPE_BACKEND"] == "numba"
+    assert env["OMP_NUM_THREADS"] == "1"
+    assert "OPENBLAS_CORETYPE" not in env
+    assert env["NUMTAPE_CACHE_DIR"].startswith(str(tmp_path))
+
+
+def test_a_worker_that_is_late_is_ended(suite, tmp_path):
+    from benchmarks import driver
+
+    process = driver.Process("numpy", sys.executable, str(tmp_path))
+    try:
+        assert "versions" in process.ask("load")
+        assert process.ask("prepare", workload="nonsense", tiny=True)["failed"] == "KeyError: 'nonsense'"
+        assert "cpu" in process.ask("prepare", workload="call", tiny=True)
+        assert process.ask("sample", 0.2, seconds=60)["failed"] == "more than 0.2 s"
+        assert not process.alive()
+        assert "ended" in process.ask("drop")["failed"]
+    finally:
+        process.close()
