@@ -13,6 +13,7 @@ class Compiled(Protocol):
     source: str
     kernels: str
     compile_seconds: float
+    found: bool  # whether the machine code was in the store
 
     def run(self, inputs: list[Any]) -> tuple[int, list[Any]]: ...
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import types
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from ..tracer.values import Value
 from ..tracer.variable import Variable
 from .build import compile_optimised, native
 from .events import ALIASING, Event, History, Miss, present
+from .lanes import Lane, native_result, pruned
 from .recording import Effect, Recording, Source, alias_pattern, content, refuse_overlap
 from .signature import Same, Signature, spec_of
 
@@ -34,20 +37,38 @@ class Entry:
     """One compiled graph of a function: valid where its captures and guards hold."""
 
     def __init__(self, plan: Plan, backend: str, compiled: Any = None) -> None:
-        self.plan = plan
+        self.plan = plan = pruned(plan)
         self.recording = plan.recording
         for effect in self.recording.effects:
             # a transform that loses an output would write another one into the caller's array or Variable
             wanted, found = (g.type(g.outputs[effect.output]) for g in (self.recording.graph, plan.graph))
             assert wanted == found, f"{plan.graph.name}: output {effect.output} is {found}, not {wanted}"
         self.compiled = compile_optimised(plan.graph, backend) if compiled is None else compiled
-        self.hits = 0
+        self.served = 0  # calls that came through Python
+        self.lanes: weakref.WeakSet[Lane] = weakref.WeakSet()
         self.event: Event = None  # type: ignore[assignment]  # the trace that made it: noted right after
         self._reader = plan.recording.captures.reader()
         # most functions read their arguments alone: then a call has nothing to look up
         leaves = [s.index for s in plan.recording.sources if s.kind == "leaf"]
         plain = leaves == list(range(len(plan.recording.specs))) and len(leaves) == len(plan.recording.sources)
         self._plain = plain and not self.recording.effects and plan.recording.captures.free
+
+    @property
+    def hits(self) -> int:
+        """Calls that this entry has served, that of its trace included."""
+        return self.served + sum(lane.served for lane in list(self.lanes))
+
+    @cached_property
+    def native_result(self) -> Any:
+        """What a native entry would return, where calls may reach this one at once."""
+        recording = self.recording
+        kinds = [s.kind for s in recording.sources]
+        leaves = kinds.count("leaf")
+        # arguments in their order, then what was captured, and nothing to carry out
+        fits = kinds == ["leaf"] * leaves + ["capture"] * (len(kinds) - leaves)
+        fits &= [s.index for s in recording.sources] == [*range(leaves), *range(len(kinds) - leaves)]
+        fits &= leaves == len(recording.specs) and not recording.effects and recording.aliases is None
+        return native_result(self.plan, self.compiled) if fits else None
 
     def captured(self, function: Any, leaves: Sequence[Any]) -> list[Any] | Miss:
         """The captured values of now, or why this entry does not fit them."""
@@ -71,7 +92,7 @@ class Entry:
                 [native(x) if type(x) is np.ndarray else native(content(x)) for x in leaves]
             )
             if not status:
-                self.hits += 1
+                self.served += 1
                 return True, tell(self, leaves, leaves, outs)
             return False, self._missed(status)
         recording = self.recording
@@ -88,7 +109,7 @@ class Entry:
         status, outs = self.compiled.run(inputs)
         if status:
             return False, self._missed(status)
-        self.hits += 1
+        self.served += 1
         outs = tell(self, leaves, items, outs)
         for effect in recording.effects:
             self._carry_out(effect, outs[effect.output], leaves, captured)
@@ -159,8 +180,10 @@ class Table:
         self.locks: dict[Signature, threading.RLock] = {}
         self.quick: dict[Any, Signature] = {}  # signatures of calls with arrays and floats alone, by dtypes and ranks
         self.history = History()
+        self.functions: weakref.WeakSet[Any] = weakref.WeakSet()  # those that have lanes to entries of this table
         self.traces = 0
         self.compiles = 0
+        self.disk_hits = 0
         self.trace_seconds = 0.0
         self.compile_seconds = 0.0
         self.warned: set[Any] = set()
@@ -191,10 +214,14 @@ class Table:
             while len(self.entries) > self.limit:
                 old, gone = self.entries.popitem(last=False)
                 self.locks.pop(old, None)
+                for function in list(self.functions):
+                    function._lanes.close(function)
                 self._gone += sum(e.hits - 1 for e in gone if e.hits)
 
     def clear(self) -> None:
         with self.lock:
+            for function in list(self.functions):
+                function._lanes.close(function)
             self._gone = self.hits
             self.entries.clear()
             self.quick.clear()  # the locks stay: who records holds one

@@ -49,6 +49,7 @@ class Event:
     transform: str = "jit"
     values: dict[str, Any] = field(default_factory=dict)  # per graph input its shape, or a Python number itself
     explanation: Any = None
+    found: bool = False  # whether the machine code came from the store
 
 
 def present(leaf: Any) -> Any:

@@ -22,11 +22,12 @@ from ..tracer.values import Value, lift
 from .cache import Entry, Plan, Stats, code_key, table_of
 from .events import Event, Miss
 from .explain import announce, announce_fallback
+from .lanes import Lanes, Slotted
 from .recording import Recording, record
 from .signature import Binder, Marked, Signature, flatten, spec_of
 
 
-class Function:
+class Function(Slotted):
     """A compiled function. Made by :func:`jit` and the transforms; called like the function it wraps.
 
     Attributes
@@ -65,12 +66,14 @@ class Function:
         self._key = (self.kind, options, self._static, backend, function_key(self._function))
         self._table = table_of(self._key)
         self._counts = Stats()
+        self._lanes = Lanes(self)
+        self._lanes.close(self)
         functools.update_wrapper(self, self._function, updated=())
         self._label = getattr(self._function, "__name__", type(self._function).__name__)
 
     # -- calling -------------------------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         if context.trace is not None:
             return self._direct(*args, **kwargs)
         self._counts.calls += 1
@@ -93,6 +96,8 @@ class Function:
                 fits, outs = entry.run(self._function, leaves, self._tell)
                 if fits:
                     self._counts.hits += 1
+                    if not kwargs and not self._static:
+                        self._lanes.open(self, entry, args, leaves)
                     return self._hand_out(entry, outs)
                 misses.append(dataclasses.replace(outs, entry=weakref.ref(entry)))
                 tried += 1
@@ -183,7 +188,7 @@ class Function:
             self._label, self._line(), kind, signature, tuple(names), user_loc(),
             tuple(self._table.entries), tuple(misses),
             recording.seconds, entry.compiled.compile_seconds, len(plan.graph.nodes),
-            transform=self.kind, values=entry.present(self._function, leaves),
+            transform=self.kind, values=entry.present(self._function, leaves), found=entry.compiled.found,
         )  # fmt: skip
         self._note(entry.event)
         self._table.add(signature, entry)
@@ -197,7 +202,8 @@ class Function:
     def _note(self, event: Event) -> None:
         for counts in (self._counts, self._table):
             counts.traces += 1
-            counts.compiles += 1
+            counts.compiles += not event.found
+            counts.disk_hits += event.found
             counts.trace_seconds += event.trace_seconds
             counts.compile_seconds += event.compile_seconds
         self._table.history.add(event)
@@ -255,14 +261,16 @@ class Function:
         }  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"<numtape.{self.kind} of {self._label}: {self._counts.traces} traces, {self._counts.calls} calls>"
+        return f"<numtape.{self.kind} of {self._label}: {self._counts.traces} traces, {self.stats.calls} calls>"
 
     # -- looking inside ------------------------------------------------------------------------------------------
 
     @property
     def stats(self) -> Stats:
         """Counters of this object."""
-        return dataclasses.replace(self._counts, entries=len(self._table.all()))
+        served = self._lanes.served
+        counts, entries = self._counts, len(self._table.all())
+        return dataclasses.replace(counts, calls=counts.calls + served, hits=counts.hits + served, entries=entries)
 
     def _line(self) -> Loc:
         code = getattr(self._function, "__code__", None)

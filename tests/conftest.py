@@ -1,9 +1,18 @@
 """What all tests share: the number of random examples, and running a body eagerly and compiled."""
 
 import os
+import shutil
+import tempfile
 
 import pytest
 from hypothesis import settings
+
+# compiled code of the tests is kept apart from the user's; workers and child processes take this over
+if "NUMTAPE_CACHE_DIR" not in os.environ:
+    os.environ["NUMTAPE_CACHE_DIR"] = tempfile.mkdtemp(prefix="numtape-tests-")
+    OWN_CACHE = os.environ["NUMTAPE_CACHE_DIR"]
+else:
+    OWN_CACHE = ""
 
 # No deadline: the first example of a test compiles. `ci` draws the same examples in each run.
 settings.register_profile("dev", max_examples=25, deadline=None)
@@ -21,3 +30,9 @@ def run(request):
         return body(*[nt.tensor(a) for a in args])
 
     return eager if request.param == "eager" else lambda body, *args: nt.jit(body)(*args)
+
+
+def pytest_unconfigure(config):
+    """Take the cache of these tests away, once the process that made it ends."""
+    if OWN_CACHE:
+        shutil.rmtree(OWN_CACHE, ignore_errors=True)

@@ -21,7 +21,7 @@ from .copies import Cells, Globals, copy_function
 from .dims import WHOLE
 from .library import is_users_function, is_users_name, root_package
 from .numpy_standins import standin
-from .paths import Check, Path, Reader, alike, compile_reader, describe, is_constant, is_plain, numbers_of
+from .paths import Check, Path, Reader, alike, compile_call, compile_reader, describe, is_constant, is_plain, numbers_of
 from .results import Body, real_value
 from .scalar import Scalar
 from .standins import active, real_class, refuse
@@ -339,6 +339,10 @@ class Captures:
     def free(self) -> bool:
         """Whether nothing at all was read from outside."""
         return not self._log and not self.settled
+
+    def caller(self, count: int) -> Callable[..., Any]:
+        """Binds a native function of `count` arguments and the captured values to checks of what was read outside."""
+        return compile_call([*self._log, *self.settled], self.inputs, count)
 
     def label(self, index: int) -> str:
         """How the user writes a captured value."""

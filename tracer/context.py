@@ -38,6 +38,7 @@ class Context(threading.local):
 
 
 context = Context()
+recordings: list[Trace] = []  # those under way, on any thread
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _OWN_USERS = tuple(_PACKAGE + name + os.sep for name in ("tests", "examples", "benchmarks", "docs"))

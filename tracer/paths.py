@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .context import recordings
+
 # The steps of a path:
 #   ("arg", i, name) ("module", name) ("fixed", object)       where it starts, if not at the function itself
 #   ("global", name) ("cell", name, index)                    of a function
@@ -300,6 +302,39 @@ def compile_reader(log: Iterable[Path | Check], wanted: Sequence[Path]) -> Reade
     text = f"def read(function, leaves=()):\n    try:\n{body}    except LOST:\n        return gone(function, leaves)\n"
     exec(compile(text, "<numtape reader>", "exec"), source.env)
     return source.env["read"]
+
+
+def compile_call(log: Iterable[Path | Check], wanted: Sequence[Path], count: int) -> Callable[..., Any]:
+    """A function ``(function, native, following) -> call``.
+
+    ``call(*args)`` is ``native(*args, *values at wanted)`` for `count` arguments, where all checks of `log` hold and
+    nothing is being recorded; else ``following(*args)``.
+    """
+    source = _Source()
+    for item in log:
+        if not isinstance(item, Check):
+            source.value(item)
+            continue
+        now = source.value(item.path)
+        other = source.value(item.expected) if item.kind == "same" else ""
+        expected = "" if item.kind == "same" else source.constant(item.expected)
+        condition = _FAILS[item.kind].format(v=now, c=expected, o=other)
+        source.lines.append(f"if {condition}: return following(*leaves)")
+    values = "".join(f", {source.value(path)}" for path in wanted)
+    source.env.update(LOST=_LOST, recordings=recordings)
+    body = "".join(f"            {line}\n" for line in source.lines) or "            pass\n"
+    text = (
+        "def bind(function, native, following):\n"
+        "    def call(*leaves, **named):\n"
+        f"        if named or recordings or len(leaves) != {count}: return following(*leaves, **named)\n"
+        f"        try:\n{body}"
+        "        except LOST: return following(*leaves)\n"
+        f"        return native(*leaves{values})\n"
+        "    return call\n"
+    )
+    exec(compile(text, "<numtape call>", "exec"), source.env)
+    bind: Callable[..., Any] = source.env["bind"]
+    return bind
 
 
 def _explain(log: Iterable[Path | Check], function: Any, leaves: Sequence[Any]) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .assume import SizeFacts
-from .context import Place, context, loc_of, place, user_loc
+from .context import Place, context, loc_of, place, recordings, user_loc
 from .dims import WHOLE, Dim, atom
 from .errors import CaptureError, NumtapeError, TraceError, layout
 from .graph import Const, Graph, Guard, Loc, Node, live_nodes, substitute_sizes
@@ -318,7 +318,9 @@ def recording(trace: Trace) -> Iterator[Trace]:
     """Record on this thread with `trace`; tapes that are active outside see none of it."""
     before = context.recorders, context.trace
     context.recorders, context.trace = (trace,), trace
+    recordings.append(trace)
     try:
         yield trace
     finally:
         context.recorders, context.trace = before
+        recordings.remove(trace)

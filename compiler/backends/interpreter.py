@@ -13,6 +13,7 @@ class Interpreted:
 
     kernels = ""
     compile_seconds = 0.0
+    found = False
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -62,13 +63,17 @@ class Compiled:
         self._entry = self.entry(everything, lambda *_: None, np.zeros(1, np.int64), graph.name)
         self.compile_seconds = perf_counter() - began
 
-    def entry(self, result: Result, fallback: Callable[..., Any], counters: Any, name: str) -> Any:
+    def entry(
+        self, result: Result, fallback: Callable[..., Any], counters: Any, name: str, numbers: Container[int] = ()
+    ) -> Any:
         """A built-in function of the inputs that gives `result`, an output's number or a tuple of results.
 
-        What doesn't fit goes to `fallback`, with the same arguments; ``counters[0]`` counts what did.
+        What doesn't fit goes to `fallback`, with the same arguments; ``counters[0]`` counts what did. The outputs in
+        `numbers` are NumPy's numbers where they would be Python's.
         """
+        outputs = [replace(o, weak=False) if k in numbers else o for k, o in enumerate(self.program.outputs)]
         return engine().runtime.builtin(
-            self._loaded.addresses["core"], self.program.inputs, self.program.outputs, result, fallback, counters,
+            self._loaded.addresses["core"], self.program.inputs, outputs, result, fallback, counters,
             name, keep=self._loaded,
         )  # fmt: skip
 

@@ -27,6 +27,8 @@ def compile_numba(graph: Graph) -> Any:
 class Compiled:
     """A compiled graph. Calls are re-entrant: everything of a call lives in its own variables."""
 
+    found = False
+
     def __init__(self, graph: Graph) -> None:
         began = perf_counter()
         self.graph = graph

@@ -1,0 +1,154 @@
+"""The shortest way of a call: native entries behind as little Python as can be.
+
+``f(x)`` looks up `f.__call__`, which is a slot of the instance: a chain of built-in functions, one for each entry that
+served a call, each with the next as its fallback; the last is Python's own way. A built-in checks type, dtype, rank and
+layout of every argument, and the guards; so what it answers is what the long way would have found.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .cache import Entry, Plan
+
+MOST = 8  # lanes of one function: a call that fits none of them has tried each, some 10 ns apiece
+
+
+class Slotted:
+    """An object whose `__call__` is its own: set per instance, and called without a bound method."""
+
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    __call__: Callable[..., Any]
+
+
+class LongWay:
+    """The way through Python; it does not keep its function alive, which holds it."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Any) -> None:
+        self._function = weakref.ref(function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function = self._function()
+        if function is None:
+            raise ReferenceError("the compiled function that this call belonged to is gone")
+        return function._call(*args, **kwargs)
+
+
+class Lane:
+    """A native entry of one function. Calls that it served count for the function and for the entry."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.counters = np.zeros(1, np.int64)
+        entry.lanes.add(self)
+
+    @property
+    def served(self) -> int:
+        return int(self.counters[0])
+
+    def __del__(self) -> None:
+        self.entry.served += self.served
+
+
+class Lanes:
+    """The native entries of one function."""
+
+    def __init__(self, function: Any) -> None:
+        self._way = LongWay(function)
+        self._lanes: list[Lane] = []
+        self._gone = 0
+
+    @property
+    def served(self) -> int:
+        """Calls that never came to Python."""
+        return self._gone + sum(lane.served for lane in self._lanes)
+
+    def open(self, function: Any, entry: Entry, args: Sequence[Any], leaves: Sequence[Any]) -> None:
+        """Let later calls like this one, which `entry` has served, reach it at once, where that can be."""
+        if len(self._lanes) >= MOST or any(lane.entry is entry for lane in self._lanes):
+            return
+        if len(args) != len(leaves) or any(a is not b for a, b in zip(args, leaves, strict=True)):
+            return
+        shape = entry.native_result
+        if shape is None:
+            return
+        lane, following, count = Lane(entry), function.__call__, len(args)
+        result, numbers = shape
+        captured = len(entry.recording.sources) > count
+        # what a native entry refuses goes on with the arguments alone
+        refused = (lambda *given: following(*given[:count])) if captured else following
+        native = entry.compiled.entry(result, refused, lane.counters, function._label, numbers)
+        function._table.functions.add(function)
+        function.__call__ = entry.recording.captures.caller(count)(function._function, native, following)
+        self._lanes.append(lane)
+
+    def close(self, function: Any) -> None:
+        """Send all calls the long way again."""
+        function.__call__ = self._way
+        self._gone = self.served
+        self._lanes = []
+
+
+def native_result(plan: Plan, compiled: Any) -> tuple[Any, frozenset[int]] | None:
+    """The result as nested tuples of outputs, and the outputs that become NumPy numbers; None for any other result."""
+    if not hasattr(compiled, "entry"):
+        return None
+    marks = [0.5 + k for k in range(len(plan.graph.outputs))]
+    numbers: set[int] = set()
+    met: set[int] = set()
+
+    def walk(item: Any) -> Any:
+        if type(item) is tuple:
+            return tuple(map(walk, item))
+        for k, mark in enumerate(marks):
+            if item is mark or (type(item) is np.float64 and item == mark):
+                if k in met:
+                    raise LookupError
+                met.add(k)
+                if item is not mark:
+                    numbers.add(k)
+                return k
+        raise LookupError
+
+    try:
+        found = walk(plan.assemble(marks))
+    except LookupError:
+        return None
+    return (found, frozenset(numbers)) if len(met) == len(marks) else None
+
+
+def pruned(plan: Plan) -> Plan:
+    """The plan without outputs that the caller's result doesn't show, such as the value beside a gradient."""
+    if plan.recording.effects:
+        return plan
+    marks = [object() for _ in plan.graph.outputs]
+    shown: set[int] = set()
+
+    def look(item: Any) -> None:
+        from .signature import flatten
+
+        for leaf in flatten(item)[0]:
+            shown.update(k for k, mark in enumerate(marks) if leaf is mark)
+
+    look(plan.assemble(marks))
+    if len(shown) == len(marks):
+        return plan
+    kept = sorted(shown)
+    outputs = tuple(plan.graph.outputs[k] for k in kept)
+    count, assemble = len(marks), plan.assemble
+
+    def spread(outs: Sequence[Any]) -> Any:
+        full: list[Any] = [None] * count
+        for place, out in zip(kept, outs, strict=True):
+            full[place] = out
+        return assemble(full)
+
+    return replace(plan, graph=replace(plan.graph, outputs=outputs), assemble=spread)
