@@ -34,6 +34,7 @@ from .kernel import (
 )  # fmt: skip
 
 LONGEST = 400  # statements in one kernel
+MOST = 8  # kernels that one tries to join, the latest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +51,25 @@ def join_rows(body: tuple[Statement, ...], outputs: set[str]) -> tuple[Statement
     """The statements of a program with kernels joined where they can be; `outputs` are the names that it returns."""
     views = {s.buffer.name: s.source for s in body if isinstance(s, View)}
     out: list[Statement] = []
-    last: int | None = None  # the position in `out` of the kernel that others may join
+    open_: list[int] = []  # the positions in `out` of kernels that others may join
     for item in body:
         rows = _rows(item)
-        if rows is not None and last is not None:
-            joined = _join(out, last, rows, views)
-            if joined is not None:
-                out, last = joined
-                continue
-        out.append(item)
         if rows is not None:
-            last = len(out) - 1
-        elif isinstance(item, Kernel | Bind | Call) or (isinstance(item, Check) and item.status > 0):
-            last = None
+            for place, last in [*enumerate(open_)][: -MOST - 1 : -1]:
+                joined = _join(out, last, rows, views)
+                if joined is not None:
+                    others = {id(out[at]) for at in open_[place + 1 :]}
+                    out, at = joined
+                    behind = [n for n in range(at + 1, len(out)) if id(out[n]) in others]
+                    open_ = [*open_[:place], at, *behind]
+                    break
+            else:
+                out.append(item)
+                open_.append(len(out) - 1)
+            continue
+        out.append(item)
+        if isinstance(item, Kernel | Bind | Call) or (isinstance(item, Check) and item.status > 0):
+            open_ = []
     return _shrink(tuple(out), outputs, views)
 
 
@@ -94,7 +101,7 @@ def _join(out: list[Statement], last: int, rows: Rows, views: dict[str, str]) ->
         return None
     if not _shares(first, rows, views) or not _ordered(first, rows, views):
         return None
-    moved = _between(out[last + 1 :], first, views)
+    moved = _between(out[last + 1 :], first, rows, views)
     if moved is None:
         return None
     early, late = moved
@@ -142,7 +149,7 @@ def _ordered(first: Rows, rows: Rows, views: dict[str, str]) -> bool:
 
 
 def _between(
-    items: list[Statement], first: Rows, views: dict[str, str]
+    items: list[Statement], first: Rows, rows: Rows, views: dict[str, str]
 ) -> tuple[list[Statement], list[Statement]] | None:
     """What stands between two kernels: what can move before both, and what has to wait until after."""
     written = {root(s.buffer, views) for s in within((first.kernel,)) if isinstance(s, Store | Update)}
@@ -150,6 +157,13 @@ def _between(
     early: list[Statement] = []
     late: list[Statement] = []
     for item in items:
+        if isinstance(item, Kernel):  # it stays behind, and takes no part
+            if _depends(rows, item, views):
+                return None
+            finished |= {name for s in item.body for name in defines(s)}
+            written |= {root(s.buffer, views) for s in within((item,)) if isinstance(s, Store | Update)}
+            late.append(item)
+            continue
         if isinstance(item, Check) and (item.status > 0 or scalars_read(item)):
             return None
         if isinstance(item, Alloc) and item.source is not None and root(item.source, views) in written:
@@ -160,6 +174,21 @@ def _between(
             finished |= set(defines(item))
         (late if waits else early).append(item)
     return early, late
+
+
+def _depends(rows: Rows, item: Kernel, views: dict[str, str]) -> bool:
+    """Whether it matters which of two kernels comes first."""
+
+    def uses(kernel: Kernel) -> tuple[set[str], set[str]]:
+        inside = [*within((kernel,))]
+        written = {root(s.buffer, views) for s in inside if isinstance(s, Store | Update)}
+        return written, written | {root(s.buffer, views) for s in inside if isinstance(s, Load)}
+
+    (here, all_here), (there, all_there) = uses(rows.kernel), uses(item)
+    found = {name for s in item.body for name in defines(s)}
+    return bool(here & all_there or there & all_here) or any(
+        name in found for s in within((rows.kernel,)) for name in scalars_read(s)
+    )
 
 
 def root(buffer: str, views: dict[str, str]) -> str:

@@ -10,8 +10,10 @@ from ...kernel import Accumulate, Cell, Check, If, Loop, Result, Statement, Wrap
 from ...nests import start_of
 from .code import constant, type_of
 from .scalars import STEPS
+from .tiles import segments, write_tiles
 from .writer import INTEGER, Names, Writer
 
+Around = tuple[Callable[[str], None], Callable[[str], None]]
 BLOCK = 512  # terms that are added up plainly, before two-sum joins the blocks
 
 
@@ -133,29 +135,44 @@ class Body(Writer):
 
     def _loop(self, item: Loop) -> None:
         code, end = self.code, self.size(item.extent)
+        found = segments(item, self.names.roots())
+        if found:
+            write_tiles(self, item, found, end)
+            return
         inner = not any(isinstance(s, Loop) for s in item.body)
-        sums = [self.cells[s.cell] for s in item.body if isinstance(s, Accumulate) and self.cells[s.cell].rest
-                and s.how == "sum"] if inner else []  # fmt: skip
-        for cell in sums:
-            cell.part = cell.part or code.variable(type_of(cell.dtype))
+        sums = self.sums_of(item) if inner else []
         if sums and not (isinstance(item.extent, int) and item.extent <= BLOCK):
             with code.blocks(end, BLOCK) as (low, high):
-                self._turns(item, low, high, sums, inner)
+                self.turns(item, low, high, sums, inner)
         else:
-            self._turns(item, "0", end, sums, inner)
-        for cell in sums:
-            cell.part = ""
+            self.turns(item, "0", end, sums, inner)
 
-    def _turns(self, item: Loop, low: str, high: str, sums: list[Running], inner: bool) -> None:
+    def sums_of(self, item: Loop) -> list[Running]:
+        """The sums of floats that a loop without loops inside adds to."""
+        found = {s.cell: self.cells[s.cell] for s in item.body if isinstance(s, Accumulate) and s.how == "sum"}
+        return [cell for cell in found.values() if cell.rest]
+
+    def turns(
+        self, item: Loop, low: str, high: str, sums: list[Running], inner: bool, around: Around | None = None
+    ) -> None:
+        """The loop from `low` to `high`. Sums get a plain part each, which two-sum adds at the end.
+
+        `around` writes code before and after the body, for the index in hand.
+        """
         code = self.code
         for cell in sums:
-            code.do(f"store {type_of(cell.dtype)} 0.0, ptr {cell.part}")
+            cell.part = code.variable(type_of(cell.dtype), "0.0")
         called = len(self._called)
         with code.loop(low, high, self._note_of(item, called, inner)) as index:
             self.define(item.name, INTEGER, index)
+            if around is not None:
+                around[0](index)
             self.block(item.body)
+            if around is not None:
+                around[1](index)
         for cell in sums:
             self._two_sum(cell, code.emit(f"load {type_of(cell.dtype)}, ptr {cell.part}"))
+            cell.part = ""
 
     def _note_of(self, item: Loop, called: int, inner: bool) -> Callable[[], str]:
         def note() -> str:

@@ -56,6 +56,10 @@ class Names:
         if source is not None:
             self.views[buffer.name] = source
 
+    def roots(self) -> dict[str, str]:
+        """For each view the buffer whose memory it shows."""
+        return {name: self.root(name) for name in self.views}
+
     def root(self, name: str) -> str:
         """The buffer whose memory a view shows."""
         while name in self.views:
