@@ -19,7 +19,7 @@ from ..tracer.values import Value
 from ..tracer.variable import Variable
 from .build import compile_optimised, native
 from .events import ALIASING, Event, History, Miss, present
-from .lanes import Lane, native_result, pruned
+from .lanes import Tally, native_result, pruned
 from .recording import Effect, Recording, Source, alias_pattern, content, refuse_overlap
 from .signature import Same, Signature, spec_of
 
@@ -44,8 +44,7 @@ class Entry:
             wanted, found = (g.type(g.outputs[effect.output]) for g in (self.recording.graph, plan.graph))
             assert wanted == found, f"{plan.graph.name}: output {effect.output} is {found}, not {wanted}"
         self.compiled = compile_optimised(plan.graph, backend) if compiled is None else compiled
-        self.served = 0  # calls that came through Python
-        self.lanes: weakref.WeakSet[Lane] = weakref.WeakSet()
+        self.tally = Tally()
         self.event: Event = None  # type: ignore[assignment]  # the trace that made it: noted right after
         self._reader = plan.recording.captures.reader()
         # most functions read their arguments alone: then a call has nothing to look up
@@ -56,7 +55,7 @@ class Entry:
     @property
     def hits(self) -> int:
         """Calls that this entry has served, that of its trace included."""
-        return self.served + sum(lane.served for lane in list(self.lanes))
+        return self.tally.total
 
     @cached_property
     def native_result(self) -> Any:
@@ -92,7 +91,7 @@ class Entry:
                 [native(x) if type(x) is np.ndarray else native(content(x)) for x in leaves]
             )
             if not status:
-                self.served += 1
+                self.tally.counted += 1
                 return True, tell(self, leaves, leaves, outs)
             return False, self._missed(status)
         recording = self.recording
@@ -109,7 +108,7 @@ class Entry:
         status, outs = self.compiled.run(inputs)
         if status:
             return False, self._missed(status)
-        self.served += 1
+        self.tally.counted += 1
         outs = tell(self, leaves, items, outs)
         for effect in recording.effects:
             self._carry_out(effect, outs[effect.output], leaves, captured)
@@ -188,13 +187,12 @@ class Table:
         self.compile_seconds = 0.0
         self.warned: set[Any] = set()
         self.fallbacks = 0
-        self._gone = 0
+        self.tally = Tally()
 
     @property
     def hits(self) -> int:
         """Calls that an entry has served, those of entries that are gone included, the traced calls not."""
-        with self.lock:
-            return self._gone + sum(e.hits - 1 for e in self.all() if e.hits)
+        return self.tally.total
 
     def all(self) -> list[Entry]:
         """The entries of all signatures as they are now."""
@@ -212,17 +210,15 @@ class Table:
             if len(self.quick) > self.limit:
                 self.quick.clear()  # a call finds its signature the long way, and notes it again
             while len(self.entries) > self.limit:
-                old, gone = self.entries.popitem(last=False)
+                old, _ = self.entries.popitem(last=False)
                 self.locks.pop(old, None)
                 for function in list(self.functions):
                     function._lanes.close(function)
-                self._gone += sum(e.hits - 1 for e in gone if e.hits)
 
     def clear(self) -> None:
         with self.lock:
             for function in list(self.functions):
                 function._lanes.close(function)
-            self._gone = self.hits
             self.entries.clear()
             self.quick.clear()  # the locks stay: who records holds one
 

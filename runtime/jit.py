@@ -67,7 +67,6 @@ class Function(Slotted):
         self._table = table_of(self._key)
         self._counts = Stats()
         self._lanes = Lanes(self)
-        self._lanes.close(self)
         functools.update_wrapper(self, self._function, updated=())
         self._label = getattr(self._function, "__name__", type(self._function).__name__)
 
@@ -96,8 +95,9 @@ class Function(Slotted):
                 fits, outs = entry.run(self._function, leaves, self._tell)
                 if fits:
                     self._counts.hits += 1
+                    self._table.tally.counted += 1
                     if not kwargs and not self._static:
-                        self._lanes.open(self, entry, args, leaves)
+                        self._lanes.open(self, signature, entry, args, leaves)
                     return self._hand_out(entry, outs)
                 misses.append(dataclasses.replace(outs, entry=weakref.ref(entry)))
                 tried += 1
@@ -268,7 +268,7 @@ class Function(Slotted):
     @property
     def stats(self) -> Stats:
         """Counters of this object."""
-        served = self._lanes.served
+        served = self._lanes.tally.total
         counts, entries = self._counts, len(self._table.all())
         return dataclasses.replace(counts, calls=counts.calls + served, hits=counts.hits + served, entries=entries)
 

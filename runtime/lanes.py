@@ -16,6 +16,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .cache import Entry, Plan
+    from .signature import Signature
 
 MOST = 8  # lanes of one function: a call that fits none of them has tried each, some 10 ns apiece
 
@@ -42,59 +43,87 @@ class LongWay:
         return function._call(*args, **kwargs)
 
 
-class Lane:
-    """A native entry of one function. Calls that it served count for the function and for the entry."""
+class Tally:
+    """How many calls were served: those that are counted here, and those of lanes that may still be in use."""
 
-    def __init__(self, entry: Entry) -> None:
-        self.entry = entry
-        self.counters = np.zeros(1, np.int64)
-        entry.lanes.add(self)
+    def __init__(self) -> None:
+        self.counted = 0
+        self.lanes: set[Lane] = set()
+
+    @property
+    def total(self) -> int:
+        return self.counted + sum(lane.served for lane in tuple(self.lanes))
+
+
+class Lane:
+    """The count of the calls that one native entry of one function served; it is part of several tallies.
+
+    Its number is final when the entry is gone, and no sooner: a call may be under way while its lane is closed.
+    """
+
+    def __init__(self, *tallies: Tally) -> None:
+        self._count = np.zeros(1, np.int64)
+        self._tallies = tallies
+        for tally in tallies:
+            tally.lanes.add(self)
 
     @property
     def served(self) -> int:
-        return int(self.counters[0])
+        return int(self._count[0])
 
-    def __del__(self) -> None:
-        self.entry.served += self.served
+    def counters(self) -> np.ndarray:
+        """What the native entry counts in, and keeps for its life."""
+        counters = self._count[:]
+        weakref.finalize(counters, self._end).atexit = False
+        return counters
+
+    def _end(self) -> None:
+        for tally in self._tallies:
+            tally.counted += self.served
+            tally.lanes.discard(self)
 
 
 class Lanes:
-    """The native entries of one function."""
+    """The native entries of one function. `tally` counts the calls that never came to Python."""
 
     def __init__(self, function: Any) -> None:
+        self.tally = Tally()
         self._way = LongWay(function)
-        self._lanes: list[Lane] = []
-        self._gone = 0
+        self._entries: tuple[Entry, ...] = ()
+        self.close(function)
 
-    @property
-    def served(self) -> int:
-        """Calls that never came to Python."""
-        return self._gone + sum(lane.served for lane in self._lanes)
-
-    def open(self, function: Any, entry: Entry, args: Sequence[Any], leaves: Sequence[Any]) -> None:
+    def open(
+        self, function: Any, signature: Signature, entry: Entry, args: Sequence[Any], leaves: Sequence[Any]
+    ) -> None:
         """Let later calls like this one, which `entry` has served, reach it at once, where that can be."""
-        if len(self._lanes) >= MOST or any(lane.entry is entry for lane in self._lanes):
+        if len(self._entries) >= MOST or entry in self._entries:
             return
         if len(args) != len(leaves) or any(a is not b for a, b in zip(args, leaves, strict=True)):
             return
         shape = entry.native_result
         if shape is None:
             return
-        lane, following, count = Lane(entry), function.__call__, len(args)
+        recording, count, table = entry.recording, len(args), function._table
+        specs = [*recording.specs, *recording.capture_specs]
+        bind = recording.captures.caller(count, [k for k, spec in enumerate(specs) if spec.kind == "int"])
         result, numbers = shape
-        captured = len(entry.recording.sources) > count
-        # what a native entry refuses goes on with the arguments alone
-        refused = (lambda *given: following(*given[:count])) if captured else following
-        native = entry.compiled.entry(result, refused, lane.counters, function._label, numbers)
-        function._table.functions.add(function)
-        function.__call__ = entry.recording.captures.caller(count)(function._function, native, following)
-        self._lanes.append(lane)
+        with table.lock:
+            # meanwhile another thread may have opened this lane, or cleared the cache
+            if entry in self._entries or entry not in table.entries.get(signature, ()):
+                return
+            following = function.__call__
+            # what a native entry refuses goes on with the arguments alone
+            refused = (lambda *given: following(*given[:count])) if len(specs) > count else following
+            counters = Lane(self.tally, entry.tally, table.tally).counters()
+            native = entry.compiled.entry(result, refused, counters, function._label, numbers)
+            table.functions.add(function)
+            function.__call__ = bind(function._function, native, following)
+            self._entries += (entry,)
 
     def close(self, function: Any) -> None:
         """Send all calls the long way again."""
         function.__call__ = self._way
-        self._gone = self.served
-        self._lanes = []
+        self._entries = ()
 
 
 def native_result(plan: Plan, compiled: Any) -> tuple[Any, frozenset[int]] | None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .context import recordings
+from .dims import WHOLE
 
 # The steps of a path:
 #   ("arg", i, name) ("module", name) ("fixed", object)       where it starts, if not at the function itself
@@ -215,6 +216,17 @@ class _Source:
             "alike": alike, "same_code": same_code, "numbers_of": numbers_of, "modules": sys.modules,
         }  # fmt: skip
 
+    def follow(self, log: Iterable[Path | Check], otherwise: str) -> None:
+        """Read paths and check checks in their order; a check that fails runs the statement `otherwise`."""
+        for number, item in enumerate(log):
+            now = self.value(item.path if isinstance(item, Check) else item)
+            if not isinstance(item, Check):
+                continue
+            other = self.value(item.expected) if item.kind == "same" else ""
+            expected = "" if item.kind == "same" else self.constant(item.expected)
+            condition = _FAILS[item.kind].format(v=now, c=expected, o=other)
+            self.lines.append(f"if {condition}: {otherwise.format(number=number)}")
+
     def constant(self, value: Any) -> str:
         name = f"c{len(self.env)}"
         self.env[name] = value
@@ -278,17 +290,8 @@ def compile_reader(log: Iterable[Path | Check], wanted: Sequence[Path]) -> Reade
 
     Paths and checks of `log` are read in its order: a check protects what is read after it.
     """
-    log = tuple(log)
-    source = _Source()
-    for number, item in enumerate(log):
-        if not isinstance(item, Check):
-            source.value(item)
-            continue
-        now = source.value(item.path)
-        other = source.value(item.expected) if item.kind == "same" else ""
-        expected = "" if item.kind == "same" else source.constant(item.expected)
-        condition = _FAILS[item.kind].format(v=now, c=expected, o=other)
-        source.lines.append(f"if {condition}: return lost({number}, function, leaves)")
+    log, source = tuple(log), _Source()
+    source.follow(log, "return lost({number}, function, leaves)")
     values = [source.value(path) for path in wanted]
 
     def lost(number: int, function: Any, leaves: Sequence[Any]) -> tuple[str, str, str]:
@@ -301,40 +304,39 @@ def compile_reader(log: Iterable[Path | Check], wanted: Sequence[Path]) -> Reade
     body = "".join(f"        {line}\n" for line in [*source.lines, f"return [{', '.join(values)}]"])
     text = f"def read(function, leaves=()):\n    try:\n{body}    except LOST:\n        return gone(function, leaves)\n"
     exec(compile(text, "<numtape reader>", "exec"), source.env)
-    return source.env["read"]
+    return source.env.pop("read")  # or it would hold itself
 
 
-def compile_call(log: Iterable[Path | Check], wanted: Sequence[Path], count: int) -> Callable[..., Any]:
+def compile_call(
+    log: Iterable[Path | Check], wanted: Sequence[Path], count: int, whole: Iterable[int] = ()
+) -> Callable[..., Any]:
     """A function ``(function, native, following) -> call``.
 
     ``call(*args)`` is ``native(*args, *values at wanted)`` for `count` arguments, where all checks of `log` hold and
-    nothing is being recorded; else ``following(*args)``.
+    nothing is being recorded; else ``following(*args)``. The inputs numbered in `whole` are ints of `WHOLE`.
     """
     source = _Source()
-    for item in log:
-        if not isinstance(item, Check):
-            source.value(item)
-            continue
-        now = source.value(item.path)
-        other = source.value(item.expected) if item.kind == "same" else ""
-        expected = "" if item.kind == "same" else source.constant(item.expected)
-        condition = _FAILS[item.kind].format(v=now, c=expected, o=other)
-        source.lines.append(f"if {condition}: return following(*leaves)")
-    values = "".join(f", {source.value(path)}" for path in wanted)
+    source.follow(log, "break")
+    values = [source.value(path) for path in wanted]
+    for number in whole:
+        value = f"leaves[{number}]" if number < count else values[number - count]
+        source.lines.append(f"if not {WHOLE[0]} <= {value} <= {WHOLE[-1]}: break")
     source.env.update(LOST=_LOST, recordings=recordings)
-    body = "".join(f"            {line}\n" for line in source.lines) or "            pass\n"
+    body = "".join(f"                {line}\n" for line in source.lines) or "                pass\n"
+    # `following` is called outside of the try: what it raises is for the caller, and no reason to call it again
     text = (
         "def bind(function, native, following):\n"
         "    def call(*leaves, **named):\n"
         f"        if named or recordings or len(leaves) != {count}: return following(*leaves, **named)\n"
-        f"        try:\n{body}"
-        "        except LOST: return following(*leaves)\n"
-        f"        return native(*leaves{values})\n"
+        "        while True:\n"
+        f"            try:\n{body}"
+        "            except LOST: break\n"
+        f"            return native(*leaves{''.join(f', {value}' for value in values)})\n"
+        "        return following(*leaves)\n"
         "    return call\n"
     )
     exec(compile(text, "<numtape call>", "exec"), source.env)
-    bind: Callable[..., Any] = source.env["bind"]
-    return bind
+    return source.env.pop("bind")
 
 
 def _explain(log: Iterable[Path | Check], function: Any, leaves: Sequence[Any]) -> tuple[str, str, str]:

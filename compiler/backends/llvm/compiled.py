@@ -131,7 +131,9 @@ def _fitting(item: Input, value: Any) -> Any:
     if item.rank and (array.dtype != item.dtype or array.ndim != item.rank):
         expected = f"{SHORT[item.dtype.name]}[{','.join(':' * item.rank)}]"
         raise TypeError(f"{item.name}: expected {expected}, got {array.dtype} of rank {array.ndim}")
-    return np.array(array, item.dtype, order="C") if not array.flags.carray or not item.rank else array
+    # two integers of C, long and long long, are equal as dtypes but not in their numbers; np.array leaves them be
+    plain = item.rank and array.flags.carray and array.dtype.num == item.dtype.num
+    return array if plain else array.astype(item.dtype, order="C")
 
 
 def _slots(item: Input, value: Any) -> bytes:
