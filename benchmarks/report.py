@@ -7,6 +7,7 @@ from typing import Any
 from .peers import ENTRIES, NOTHING_TO_SKIP
 from .workloads import TABLE
 
+LATE = "more than "  # how the failure of a peer that took too long begins
 Rows = list[list[str]]
 
 
@@ -21,14 +22,19 @@ def figure(x: float) -> str:
 
 
 def why_not(cell: dict[str, Any] | None) -> str:
-    """What stands in a cell without a figure; `failed` texts are listed below the table."""
-    if cell is None or "skipped" in cell:
-        return "–"
-    return "failed" if "failed" in cell else "–"
+    """What stands in a cell without a figure; other failures than a late answer are listed below the table."""
+    failed = (cell or {}).get("failed", "")
+    if failed.startswith(LATE):
+        return failed.replace(LATE, "> ")
+    return "failed" if failed else "–"
 
 
 def failures(where: str, cells: dict[str, Any]) -> list[str]:
-    return [f"- {where}, {ENTRIES[name].label}: {c['failed']}" for name, c in cells.items() if "failed" in c]
+    return [
+        f"- {where}, {ENTRIES[name].label}: {c['failed']}"
+        for name, c in cells.items()
+        if not c.get("failed", LATE).startswith(LATE)
+    ]
 
 
 def label(name: str, data: dict[str, Any]) -> str:
@@ -161,13 +167,13 @@ def compiling(data: dict[str, Any]) -> str:
         for ops in map(str, part["sizes"]):
             cell = cells.get(ops)
             row.append(figure(cell["first"]) if cell and "first" in cell else why_not(cell))
-            notes += failures(f"{ops} operations", {name: cell} if cell else {})
+            notes += failures(f"{int(ops):,} operations", {name: cell} if cell else {})
         rows.append(row)
     head = ["", *(f"{ops:,}" for ops in part["sizes"])]
     text = (
         "## First call by the number of elementwise operations\n\nCPU seconds for value and gradient of a chain, after "
     )
-    text += f"the import; at most {part['limit']:g} s each, and none longer after one that failed.\n\n"
+    text += f"the import; at most {part['limit']:g} s of wall time each, and no longer chain after one that failed.\n\n"
     return "\n".join([text + table(head, rows), *([""] if notes else []), *notes])
 
 
