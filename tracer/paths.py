@@ -320,7 +320,7 @@ def compile_call(
     values = [source.value(path) for path in wanted]
     for number in whole:
         value = f"leaves[{number}]" if number < count else values[number - count]
-        source.lines.append(f"if not {WHOLE[0]} <= {value} <= {WHOLE[-1]}: break")
+        source.lines.append(f"if type({value}) is not int or not {WHOLE[0]} <= {value} <= {WHOLE[-1]}: break")
     source.env.update(LOST=_LOST, recordings=recordings)
     body = "".join(f"                {line}\n" for line in source.lines) or "                pass\n"
     # `following` is called outside of the try: what it raises is for the caller, and no reason to call it again
