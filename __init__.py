@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .runtime.decorator import jit
     from .runtime.gradient_tape import GradientTape
-    from .runtime.jit import jit
     from .runtime.limits import max_traces, no_retrace
     from .runtime.products import hvp, jvp, vjp
     from .runtime.transforms import grad, hessian, jacobian, value_and_grad
@@ -35,7 +35,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "runtime.gradient_tape": ("GradientTape",),
-    "runtime.jit": ("jit",),
+    "runtime.decorator": ("jit",),
     "runtime.limits": ("max_traces", "no_retrace"),
     "runtime.products": ("hvp", "jvp", "vjp"),
     "runtime.transforms": ("grad", "hessian", "jacobian", "value_and_grad"),

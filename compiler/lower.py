@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,18 +23,27 @@ def lower(graph: Graph) -> Graph:
     """The same function in ops that fusion knows, without dead nodes."""
     graph = inline(graph)
     builder, inputs = start(graph)
-    lowering = _Lowering(builder)
     live = live_nodes(graph)
+    lowering = _Lowering(builder, _used_once(graph, live))
     env: list[Expr | None] = list(inputs)
     for index in range(len(inputs), len(graph.nodes)):
         node = graph.nodes[index]
         builder.loc = graph.loc(index)
+        lowering.here = index
         env.append(lowering.node(node, [env[a] for a in node.args]) if live[index] else None)  # type: ignore[misc]
     guards = [
         replace(g, subject=env[g.subject].index) if isinstance(g.subject, int) else g  # type: ignore[union-attr]
         for g in graph.guards
     ]
     return readers_first(_without_dead(builder.build([env[o] for o in graph.outputs], guards)))  # type: ignore[misc]
+
+
+def _used_once(graph: Graph, live: Sequence[bool]) -> set[int]:
+    """The nodes that one other node reads, and nothing else."""
+    uses = Counter(arg for index, node in enumerate(graph.nodes) if live[index] for arg in node.args)
+    uses.update(graph.outputs)
+    uses.update(g.subject for g in graph.guards if isinstance(g.subject, int))
+    return {index for index, count in uses.items() if count == 1}
 
 
 def _without_dead(graph: Graph) -> Graph:
@@ -50,10 +61,19 @@ def _without_dead(graph: Graph) -> Graph:
 class _Lowering:
     """Copies nodes into a builder."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, once: set[int]) -> None:
         self.builder = builder
+        self.once = once
+        self.here = 0  # the node that is copied
+        self.passing: set[int] = set()  # scatters in the new graph that the next node alone will read
 
     def node(self, node: Node, args: list[Expr]) -> Expr:
+        made = self._node(node, args)
+        if self.here in self.once and self.builder.nodes[made.index].op in ("scatter_add", "add_scatter"):
+            self.passing.add(made.index)
+        return made
+
+    def _node(self, node: Node, args: list[Expr]) -> Expr:
         match node.op:
             case "matmul":
                 return self._matmul(node, *args)
@@ -66,12 +86,20 @@ class _Lowering:
         return self.builder.raw(node.op, tuple(a.index for a in args), node.params, node.type)
 
     def _add(self, node: Node, a: Expr, b: Expr) -> Expr:
-        """A sum with zeros that hold a row, or one element: the row is added into the other array.
+        """A sum with zeros that hold a row, one element or scattered ones: these are added into the other array.
 
         A derivative by many elements of one array is a sum of many such; each would else cost as much as all.
         """
         for base, other in ((a, b), (b, a)):
             zeros = self.builder.nodes[other.index]
+            if other.index in self.passing and base.type == other.type == node.type and node.type.inexact:
+                if zeros.op == "add_scatter":  # the scatter goes last, so that the arrays are added in one loop
+                    base = self._add(node, base, Expr(self.builder, zeros.args[0]))
+                    args = zeros.args[1:]
+                else:
+                    args = zeros.args
+                params = tuple((k, v) for k, v in zeros.params if k != "shape")
+                return self.builder.raw("add_scatter", (base.index, *args), params, node.type)
             if zeros.op == "unslice" and base.type == other.type:
                 value = Expr(self.builder, zeros.args[0])
                 if len(space_of(value.shape)) < len(space_of(base.shape)):

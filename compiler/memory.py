@@ -48,7 +48,7 @@ class Memory:
         root = Root("write", node)
         at = self.nests[root]
         index = write_index(self.graph, node, 0, self.graph.type(self.graph.nodes[node].args[1]).shape)
-        scatters = self.graph.nodes[node].op == "scatter_set"
+        scatters = self.graph.nodes[node].op in ("scatter_set", "add_scatter")
         return all(
             number < at or (number == at and self._harmless(read, node, index, scatters))
             for number, read in self.loads.get(self.owner(base), [])

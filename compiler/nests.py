@@ -301,7 +301,7 @@ class Emitter:
         shape = self.graph.type(read.node).shape
         value = self.cast(self.value(read), self.graph.type(read.node).dtype, type_.dtype, self.before[-1])
         index = self.index(write_index(self.graph, root.node, root.part, shape))
-        if node.op in ("scatter_add", "add_slice"):
+        if node.op in ("scatter_add", "add_slice", "add_scatter"):
             how = "any" if type_.dtype.kind == "b" else "sum"
             self.sinks.append(Update(buffer, index, how, value))
         else:

@@ -8,7 +8,12 @@ from heapq import heappop, heappush
 from ..tracer.graph import Graph
 from .views import space_of
 
-OVERWRITING = ("set_slice", "scatter_set", "add_slice")  # their first argument may be written where it stands
+OVERWRITING = (
+    "set_slice",
+    "scatter_set",
+    "add_slice",
+    "add_scatter",
+)  # their first argument may be written where it stands
 FAR = 64  # nodes that are looked at before a reader counts as dependent on the write
 
 

@@ -10,7 +10,7 @@ from .views import Read, identity, inlinable, space_of
 
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
 SCANS = ("cumsum", "cumprod", "linrec")
-WRITES = ("set_slice", "add_slice", "scatter_set", "scatter_add", "concatenate")
+WRITES = ("set_slice", "add_slice", "scatter_set", "scatter_add", "add_scatter", "concatenate")
 CALLS = ("matmul", "sort", "argsort", "map", "nonzero")
 PLAIN = ("source", "reduce", "scan", "write", "call", "alias", "bind")
 TEMPLATES = {*REDUCTIONS, *SCANS, *WRITES, *CALLS, "reshape", "pick", "integer", "input", "const"}
@@ -103,7 +103,7 @@ class Placed:
                 return [(arg,) for arg in node.args]
             case "set_slice" | "add_slice":
                 return [(node.args[1],)]
-            case "scatter_set":
+            case "scatter_set" | "add_scatter":
                 return [node.args[1:]]
             case _:
                 return [node.args]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..compiler.backends.llvm.compiled import native_text
+from ..compiler.backends.numba.source import RESERVED, readable
 from ..compiler.gradient import vjp
+from ..compiler.lower import lower
+from ..compiler.plan import program_of
 from ..compiler.simplify import simplify
+from ..compiler.steps import has_strange_dtype, is_supported
 from ..tracer.dims import Dim
 from ..tracer.errors import GradError, layout
 from ..tracer.graph import Graph, Guard, Loc
 from ..tracer.reach import inexact
-from .build import compile_optimised
 from .cache import Entry, Table
 from .guards import condition_text, inputs_behind
 from .reasons import spec_text
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from .jit import Function
 
 STAGES = ("traced", "forward", "backward", "fused")
-SOURCES = ("numba", "kernels")
+SOURCES = ("numba", "llvm", "kernels")
 
 
 def stage_graph(entry: Entry, stage: str) -> Graph:
@@ -47,14 +51,17 @@ def _backward(graph: Graph) -> Graph:
 
 
 def stage_source(entry: Entry, stage: str, backend: str) -> str:
-    """The code of a stage: generated Python (for "fused" exactly what ran), or the kernels that it is written from."""
+    """The code of a stage: Python for numba, LLVM IR, or the kernels that both are written from."""
     if backend not in SOURCES:
         raise ValueError(f"backend must be one of {', '.join(map(repr, SOURCES))}, not {backend!r}")
     if stage not in STAGES[1:]:
         raise ValueError(f"stage must be one of {', '.join(map(repr, STAGES[1:]))}, not {stage!r}")
-    compiled: Any = entry.compiled if stage == "fused" else compile_optimised(stage_graph(entry, stage), "numba")
-    text = compiled.source if backend == "numba" else compiled.kernels
-    return str(text)
+    graph = stage_graph(entry, stage)
+    if has_strange_dtype(graph) or not is_supported(lower(graph)):
+        return str(graph) if backend == "numba" else ""  # NumPy computes it, node after node
+    if backend == "numba":
+        return readable(graph)
+    return native_text(graph) if backend == "llvm" else str(program_of(graph, RESERVED))
 
 
 @dataclass(frozen=True)

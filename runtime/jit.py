@@ -8,7 +8,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -295,7 +295,15 @@ class Function(Slotted):
         return stage_graph(self._last_entry(), stage)
 
     def source(self, stage: str = "fused", backend: str = "numba") -> str:
-        """The generated code of the newest entry: what ran (``stage="fused"``), or kernels (``backend="kernels"``)."""
+        """The generated code of the newest entry.
+
+        Parameters
+        ----------
+        stage : {"fused", "forward", "backward"}
+            What is compiled; the value alone; the gradients by all floating inputs alone.
+        backend : {"numba", "llvm", "kernels"}
+            Python for numba, to read and to port; LLVM IR; the kernels that both are written from.
+        """
         from .inspect import stage_source
 
         return stage_source(self._last_entry(), stage, backend)
@@ -345,55 +353,3 @@ def run_body(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 
 def _rebuild(cls: type[Function], function: Any, state: dict[str, Any]) -> Function:
     return cls(function, **state)
-
-
-@overload
-def jit(function: Callable[..., Any], /) -> Function: ...
-@overload
-def jit(
-    *, static: Any = (), max_entries: int = 32, on_retrace: Any = "warn", backend: str = "auto"
-) -> Callable[[Callable[..., Any]], Function]: ...
-def jit(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    static: Any = (),
-    max_entries: int = 32,
-    on_retrace: Any = "warn",
-    backend: str = "auto",
-) -> Any:
-    """Compile a function of NumPy code; compiled code is cached by dtype and rank, never by shape.
-
-    Parameters
-    ----------
-    function : callable
-        Plain NumPy code. It runs once for each new combination of dtypes and ranks.
-    static : str, int or tuple of them
-        Parameters whose values are part of the signature.
-    max_entries : int
-        How many outcomes of branches are compiled for one signature; beyond, calls run uncompiled, with a warning.
-    on_retrace : {"warn", "error", "ignore"} or callable
-        What to do when a trace after the first one costs more than it should.
-    backend : {"auto", "numba"}
-        Who compiles.
-
-    Returns
-    -------
-    Function
-        Takes and returns arrays; has ``.stats``, ``.explain_last()``, ``.graph()``, ``.source()``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import numtape as nt
-    >>> @nt.jit
-    ... def f(x):
-    ...     return np.sum(np.sin(x) ** 2)
-    >>> values = [f(np.ones(n)) for n in range(50)]
-    >>> f.stats.traces
-    1
-    """
-    options = {"static": static, "max_entries": max_entries, "on_retrace": on_retrace, "backend": backend}
-    if function is None:
-        return lambda f: Function(f, **options)
-    return Function(function, **options)

@@ -8,13 +8,27 @@ from typing import Any
 
 from ...kernel import Accumulate, Cell, Check, If, Loop, Result, Statement, Wrap
 from ...nests import start_of
+from ...rows import defines, scalars_read
 from .code import constant, type_of
 from .scalars import STEPS
 from .tiles import segments, write_tiles
 from .writer import INTEGER, Names, Writer
 
 Around = tuple[Callable[[str], None], Callable[[str], None]]
+MANY = 15  # values in flight, from which the wider form loses more by spilling than it gains
 BLOCK = 512  # terms that are added up plainly, before two-sum joins the blocks
+
+
+def in_flight(body: tuple[Statement, ...]) -> int:
+    """The most values that wait at one place of a straight body for what reads them."""
+    last = {name: number for number, item in enumerate(body) for name in scalars_read(item)}
+    waiting: set[str] = set()
+    most = 0
+    for number, item in enumerate(body):
+        waiting = {name for name in waiting if last[name] > number}
+        waiting.update(name for name in defines(item) if last.get(name, -1) > number)
+        most = max(most, len(waiting))
+    return most
 
 
 @dataclass
@@ -179,6 +193,7 @@ class Body(Writer):
             math = set(self._called[called:])
             if not inner or not math or any(isinstance(s, Wrap | Check | If) for s in item.body):
                 return ""
-            return self.module.vector_note(min(self.module.lanes[short][-1] for short in math))
+            widths = sorted(set.intersection(*(set(self.module.lanes[short]) for short in math)))
+            return self.module.vector_note(widths[-1] if in_flight(item.body) <= MANY else widths[0])
 
         return note

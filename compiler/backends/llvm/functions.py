@@ -126,7 +126,9 @@ class Part(Body):
             self.code.do(f"store {kind} {register}, ptr {self._parameter('ptr noalias', slots[name])}")
         self.code.do("ret i32 0")
         name = self.module.name("kernel")
-        head = f"define internal i32 @{name}({', '.join(p for p, _ in self.parameters)}) noinline nounwind {{"
+        # the stack is aligned for whole vectors: what waits there while vector math is called is read back at once
+        given = ", ".join(declaration for declaration, _ in self.parameters)
+        head = f'define internal i32 @{name}({given}) noinline nounwind "stackrealign" {{'
         lines = [head, "entry:", *self.code.variables, *self.prologue.lines, *self.code.lines, "}"]
         self.module.functions.append("\n".join(lines))
         return f"call i32 @{name}({', '.join(given for _, given in self.parameters)})", slots

