@@ -13,6 +13,7 @@ from .gemm import blas_text
 from .libraries import blas, sorts
 from .module import Module, Wanted
 from .target import key_of, lanes, object_code
+from .vmath import pairs
 
 
 class ObjectStore(Protocol):
@@ -51,15 +52,15 @@ class Engine:
         self._runtime: Runtime | None = None
         self.store: ObjectStore | None = None
 
-    def load(self, text: str, exports: Iterable[str], imports: dict[str, int]) -> Loaded:
+    def load(self, text: str, exports: Iterable[str], imports: dict[str, int], optimise: bool = True) -> Loaded:
         """Load a module's text: from the store where its object code is there, else compiled now."""
         import llvmlite.binding as llvm
 
-        key = key_of(text)
+        key = key_of(text, optimise)
         data = self.store.get(key) if self.store is not None else None
         found = data is not None
         if data is None:
-            data = object_code(text)
+            data = object_code(text, optimise)
             if self.store is not None:
                 self.store.put(key, data)
         with self._lock:
@@ -77,16 +78,19 @@ class Engine:
         """A module that stays for the life of the process; `text()` writes it."""
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = self.load(text(), exports, imports)
+                self._kept[key] = self.load(text(), exports, imports, optimise=key == "gemm")
             return self._kept[key]
 
     def math(self, wanted: Iterable[Wanted]) -> dict[str, int]:
         """The addresses of vector math: each function is a module of its own, compiled when it is first asked for."""
         out: dict[str, int] = {}
         for name, short in wanted:
-            exports = [vmath.symbol(name, short, n) for n in (1, *lanes()[short])]
+            symbol = vmath.symbol if name != pairs.NAME else lambda _, dtype, n: pairs.pair_symbol(dtype, n)
+            exports = [symbol(name, short, n) for n in (1, *lanes()[short])]
 
             def text(name: str = name, short: str = short) -> str:
+                if name == pairs.NAME:
+                    return pairs.pair_text(short, lanes()[short])
                 return vmath.module_text([(name, short)], lanes(), "external")
 
             out |= self.kept(("math", name, short), text, exports, {}).addresses

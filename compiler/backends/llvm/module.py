@@ -8,6 +8,7 @@ import numpy as np
 
 from ....tracer.graph import Const
 from . import vmath
+from .vmath import pairs
 
 Wanted = tuple[str, str]
 
@@ -34,7 +35,8 @@ class Module:
 
     def call_note(self, name: str, short: str) -> str:
         """What a call of vector math carries, so that loops find its vector form."""
-        return f" nounwind willreturn memory(none) {vmath.call_attribute(name, short, self.lanes[short])}"
+        attribute = pairs.pair_attribute(short, self.lanes[short]) if name == pairs.NAME else ""
+        return f" nounwind willreturn memory(none) {attribute or vmath.call_attribute(name, short, self.lanes[short])}"
 
     def constant(self, value: Const) -> str:
         """A global that holds an array."""
@@ -59,7 +61,12 @@ class Module:
         return list(self.math)
 
     def __str__(self) -> str:
-        math = [vmath.declare(name, short, self.lanes[short]) for name, short in self.math]
+        math = [
+            pairs.declare_pair(short, self.lanes[short])
+            if name == pairs.NAME
+            else vmath.declare(name, short, self.lanes[short])
+            for name, short in self.math
+        ]
         definitions = [text for text in self.externals if text.startswith("define")]
         declarations = [text for text in self.externals if not text.startswith("define")]
         parts = [*self.constants, *declarations, *math, vmath.keep(self.math, self.lanes), *definitions]

@@ -11,6 +11,7 @@ import numpy as np
 
 from .code import Code, Dtype, type_of
 from .vmath import FUNCTIONS, symbol
+from .vmath.pairs import pair_symbol
 
 SHORT = {"float64": "f64", "float32": "f32"}
 COMPARE = {
@@ -49,6 +50,7 @@ class Scalars:
         self, code: Code, math: dict[tuple[str, str], None], externals: dict[str, None], call_note: Note | None
     ) -> None:
         self.code, self.math, self.externals, self.call_note = code, math, externals, call_note
+        self.circle: dict[str, tuple[str, str]] = {}
 
     def primitive(self, op: str, dtype: Dtype, operand: Dtype, args: list[str]) -> str:
         """The register that holds ``op(*args)``; the operands have dtype `operand`, the result `dtype`."""
@@ -110,6 +112,18 @@ class Scalars:
         operands = ", ".join(f"{kind} {a}" for a in args)
         note = self.call_note(op, short) if self.call_note is not None else ""
         return self.code.emit(f"call {kind} @{symbol(op, short)}({operands}){note}")
+
+    def sine_and_cosine(self, dtype: Dtype, x: str) -> tuple[str, str]:
+        """Both of one argument: the first time they are computed together, then they are known."""
+        if x not in self.circle:
+            kind, short = type_of(dtype), SHORT[dtype.name]
+            both = f"{{{kind}, {kind}}}"
+            self.math["sincos", short] = None
+            note = self.call_note("sincos", short) if self.call_note is not None else ""
+            pair = self.code.emit(f"call {both} @{pair_symbol(short)}({kind} {x}){note}")
+            sine, cosine = (self.code.emit(f"extractvalue {both} {pair}, {k}") for k in range(2))
+            self.circle[x] = sine, cosine
+        return self.circle[x]
 
     def _fmod(self, dtype: Dtype, kind: str, args: list[str]) -> str:
         name = "fmod" if dtype.itemsize == 8 else "fmodf"

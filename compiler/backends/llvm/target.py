@@ -41,9 +41,9 @@ def fingerprint() -> str:
     return "\n".join((*parts, features(), str(EMITTED)))
 
 
-def key_of(text: str) -> str:
+def key_of(text: str, optimise: bool = True) -> str:
     """The name under which the object code of a text is kept."""
-    return hashlib.sha256(f"{fingerprint()}\n{text}".encode()).hexdigest()
+    return hashlib.sha256(f"{fingerprint()}\n{optimise}\n{text}".encode()).hexdigest()
 
 
 @lru_cache(1)
@@ -55,11 +55,13 @@ def lanes() -> dict[str, tuple[int, ...]]:
     return {"f64": (8, 16), "f32": (16, 32)}
 
 
-def object_code(text: str) -> bytes:
-    """Optimise and compile the text of a module."""
+def object_code(text: str, optimise: bool = True) -> bytes:
+    """Compile the text of a module; what is written as it should run already needs no passes over it."""
     import llvmlite.binding as llvm
 
     module = llvm.parse_assembly(f'target triple = "{llvm.get_process_triple()}"\n{text}')
+    if not optimise:
+        return bytes(machine().emit_object(module))
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = False

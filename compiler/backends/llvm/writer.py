@@ -32,6 +32,7 @@ from .module import Module
 from .scalars import STEPS, Scalars
 
 INTEGER = np.dtype("int64")
+PAIR = ("sin", "cos")
 RELATIONS = {"==": ("eq", "oeq"), "!=": ("ne", "une"), "<": ("slt", "olt"), "<=": ("sle", "ole"), ">": ("sgt", "ogt"),
              ">=": ("sge", "oge")}  # fmt: skip
 
@@ -67,6 +68,12 @@ class Names:
         return name
 
 
+def _both_of_a_circle(body: tuple[Statement, ...]) -> set[Operand]:
+    """The values that statements take both the sine and the cosine of."""
+    taken = [{s.args[0] for s in body if isinstance(s, Let) and s.op == op} for op in PAIR]
+    return taken[0] & taken[1]
+
+
 class Writer:
     """Writes statements into one function."""
 
@@ -75,6 +82,7 @@ class Writer:
         self.code = Code()
         self.scalars = Scalars(self.code, self.module.math, self.module.externals, self._call_note)
         self.values: dict[str, str] = {}
+        self._pairs: set[Operand] = set()  # what sin and cos are both taken of
         self._called: list[str] = []  # dtypes of the vector math called so far
         self._sizes: dict[Any, str] = {}
 
@@ -197,14 +205,21 @@ class Writer:
 
     # ---------------------------------------------------------------------------------------------- statements
     def block(self, body: tuple[Statement, ...]) -> None:
+        before = self._pairs, dict(self.scalars.circle)
+        self._pairs = _both_of_a_circle(body)
         for item in body:
             self.statement(item)
+        self._pairs, self.scalars.circle = before  # what was computed inside is not known outside
 
     def statement(self, item: Statement) -> None:
         match item:
             case Let(name, dtype, op, args):
                 registers = [self.operand(a) for a in args]
-                self.define(name, dtype, self.scalars.primitive(op, dtype, self.dtype_of(args[-1]), registers))
+                if op in PAIR and args[0] in self._pairs and dtype.kind == "f":
+                    found = self.scalars.sine_and_cosine(dtype, registers[0])[PAIR.index(op)]
+                else:
+                    found = self.scalars.primitive(op, dtype, self.dtype_of(args[-1]), registers)
+                self.define(name, dtype, found)
             case Position(name, index, step):
                 place = self.affine(index)
                 self.define(name, INTEGER, place if step == 1 else self.code.emit(f"sdiv i64 {place}, {step}"))

@@ -80,17 +80,18 @@ def sigmoid(x: Value) -> Value:
 
 
 def tanh(x: Value) -> Value:
-    """E / (E + 2) with E = e^2|x| - 1."""
+    """E / (E + 2) with E = e^2|x| - 1, rounded to one number each."""
     a = at_most(absolute(x), 20.0 if x.format is F64 else 10.0)
     _, integer, r, tail = _reduce(a + a, x.format.bias)
     t = fma(r * r, fitted("exp", r), tail)
     power = power_of_two(integer)
-    less, less_low = fast_two_sum(power, x.lift(-1.0))
-    more, more_low = fast_two_sum(power, x.lift(1.0))
-    n, d = fma(r, power, less), fma(r, power, more)
-    n_low = fma(t, power, fma(r, power, less - n) + less_low)
-    d, d_low = fast_two_sum(d, fma(t, power, fma(r, power, more - d) + more_low))
-    return copysign(quotient(n, n_low, d, d_low), x)
+    less = power - 1.0  # exact up to 2^mantissa; from there on the quotient is 1
+    n = fma(r, power, less)
+    n = n + fma(t, power, fma(r, power, less - n))
+    d, d_low = fast_two_sum(n.lift(2.0), n)  # where n is the larger, it is no matter
+    inverse = 1.0 / d
+    q = n * inverse
+    return copysign(fma(fma(-q, d_low, fma(-q, d, n)), inverse, q), x)
 
 
 def _hyperbolic(x: Value) -> tuple[tuple[Value, Value], tuple[Value, Value], Value, Value, Value]:

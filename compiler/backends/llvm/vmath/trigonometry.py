@@ -76,5 +76,17 @@ def cos(x: Value) -> Value:
     return cos_of(*reduce(x))
 
 
+def sin_and_cos(x: Value) -> tuple[Value, Value]:
+    """Both, from one reduction: the numbers that `sin` and `cos` give."""
+    integer, r, tail = reduce(x)
+    fmt = r.format
+    sine, cosine = (high + low for high, low in (_sine(r, tail), _cosine(r, tail)))
+    odd = (integer & 1).ne(0)
+    signs = [(n & 2) << (fmt.width - 2) for n in (integer, integer + 1)]
+    first, second = select(odd, cosine, sine), select(odd, sine, cosine)
+    found = [from_bits(bits(value) ^ sign) for value, sign in zip((first, second), signs, strict=True)]
+    return select(x.eq(0.0), x, found[0]), found[1]
+
+
 def tan(x: Value) -> Value:
     return select(x.eq(0.0), x, tan_of(*reduce(x)))
