@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...kernel import Accumulate, Affine, Cell, Check, If, Let, Load, Loop, Result, Statement, Store, Update, Wrap
 from ...rows import defines, scalars_read, within
-from .code import stored_type
+from .code import stored_type, type_of
 from .vmath import FUNCTIONS
+from .writer import INTEGER
 
 if TYPE_CHECKING:
     from .body import Body
@@ -67,6 +69,57 @@ def _allowed(item: Loop, found: list[Segment], root: dict[str, str]) -> bool:
     return not any(memory in shared and len(users[memory]) > 1 for memory in written)
 
 
+def _adds_up(body: Body, row: str, inside: tuple[Statement, ...]) -> bool:
+    """Whether all that a part does is to add something of each row to one and the same row of floats."""
+    if len(inside) != 1 or not isinstance(inside[0], Loop):
+        return False
+    *steps, last = inside[0].body
+    memory = body.names.root(last.buffer) if isinstance(last, Update) else ""
+    return (
+        isinstance(last, Update)
+        and last.how == "sum"
+        and isinstance(last.value, str)
+        and all(isinstance(s, Let | Load) for s in steps)
+        and body.names.dtypes[last.buffer].kind == "f"
+        and not any(isinstance(s, Load) and body.names.root(s.buffer) == memory for s in steps)
+        and not any(name == row for a in last.index for name, _ in a.terms)
+    )
+
+
+def _four_rows(
+    body: Body, row: str, inside: tuple[Statement, ...], low: str, high: str, take: Callable[[str], None]
+) -> str:
+    """Add four rows at a time: the row that they are added to is read and written once. Returns the first row left."""
+    code, (loop,) = body.code, inside
+    assert isinstance(loop, Loop)
+    *steps, last = loop.body
+    assert isinstance(last, Update)
+    count = code.emit(f"sub nsw i64 {high}, {low}")
+    fours = code.emit(f"lshr i64 {count}, 2")
+    dtype = body.names.dtypes[last.buffer]
+    with code.loop("0", fours) as four:
+        first = code.emit(f"add nsw i64 {low}, {code.emit(f'shl nsw i64 {four}, 2')}")
+        rows = []
+        for k in range(4):
+            body.define(row, INTEGER, code.emit(f"add nsw i64 {first}, {k}"))
+            take(body.values[row])
+            rows.append(dict(body.values))
+        with code.loop("0", body.size(loop.extent)) as index:
+            values = []
+            for known in rows:
+                body.values = dict(known)
+                body.define(loop.name, INTEGER, index)
+                body.block(tuple(steps))
+                values.append(body.operand(last.value))
+            add = [("fadd", values[0], values[1]), ("fadd", values[2], values[3])]
+            sums = [code.emit(f"{op} {type_of(dtype)} {a}, {b}") for op, a, b in add]
+            whole = code.emit(f"fadd {type_of(dtype)} {sums[0]}, {sums[1]}")
+            address = body.address(last.buffer, last.index)
+            total = code.emit(f"fadd {type_of(dtype)} {body.read(dtype, address)}, {whole}")
+            body.put(dtype, total, address)
+    return code.emit(f"add nsw i64 {low}, {code.emit(f'shl nsw i64 {fours}, 2')}")
+
+
 def write_tiles(body: Body, item: Loop, found: list[Segment], end: str) -> None:
     """Write a loop over rows part by part. Scalars that a later part reads wait in arrays of a tile's length."""
     code = body.code
@@ -94,4 +147,8 @@ def write_tiles(body: Body, item: Loop, found: list[Segment], end: str) -> None:
                 return code.emit(f"getelementptr inbounds {kind}, ptr {waiting[name]}, i64 {offset}")
 
             part = Loop(item.name, item.extent, inside)
+            if not straight and _adds_up(body, item.name, inside):
+                low_rest = _four_rows(body, item.name, inside, low, high, take)
+                body.turns(part, low_rest, high, [], False, (take, keep))
+                continue
             body.turns(part, low, high, body.sums_of(part) if straight else [], straight, (take, keep))
