@@ -32,7 +32,8 @@ FIXED = {
     "CUDA_VISIBLE_DEVICES": "",
 }
 # would choose matrix products for another processor than this one
-UNSET = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "MKL_DEBUG_CPU_TYPE")
+# the last would have every process compile numtape's own Python files anew, while installed libraries have theirs
+UNSET = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "MKL_DEBUG_CPU_TYPE", "PYTHONDONTWRITEBYTECODE")
 
 
 def environment(cache: str) -> dict[str, str]:

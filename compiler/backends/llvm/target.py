@@ -17,7 +17,7 @@ def machine() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features(), opt=3, reloc="pic", codemodel="small", jit=False
+        cpu=llvm.get_host_cpu_name(), features=features(), opt=2, reloc="pic", codemodel="small", jit=False
     )
 
 
@@ -62,7 +62,7 @@ def object_code(text: str, optimise: bool = True) -> bytes:
     module = llvm.parse_assembly(f'target triple = "{llvm.get_process_triple()}"\n{text}')
     if not optimise:
         return bytes(machine().emit_object(module))
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options = llvm.create_pipeline_tuning_options(speed_level=1)  # higher levels take longer, for no faster kernels
     options.loop_vectorization = True
     options.slp_vectorization = False
     options.loop_unrolling = True
