@@ -22,6 +22,7 @@ from ..tracer.values import Value, lift
 from .cache import Entry, Plan, Stats, code_key, table_of
 from .events import Event, Miss
 from .explain import announce, announce_fallback
+from .into import write_into
 from .lanes import Lanes, Slotted
 from .recording import Recording, record
 from .signature import Binder, Marked, Signature, flatten, spec_of
@@ -29,6 +30,9 @@ from .signature import Binder, Marked, Signature, flatten, spec_of
 
 class Function(Slotted):
     """A compiled function. Made by :func:`jit` and the transforms; called like the function it wraps.
+
+    Where the function has no parameter `out`, ``fn(*args, out=arrays)`` writes the result into these arrays, which have
+    its structure, shapes and dtypes, and returns them.
 
     Attributes
     ----------
@@ -73,6 +77,10 @@ class Function(Slotted):
     # -- calling -------------------------------------------------------------------------------------------------
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs and self._binder.leaves_free("out"):
+            out = kwargs.pop("out")
+            result = self.__call__(*args, **kwargs)
+            return result if out is None else write_into(out, result, self._label)
         if context.trace is not None:
             return self._direct(*args, **kwargs)
         self._counts.calls += 1

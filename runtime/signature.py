@@ -222,6 +222,13 @@ class Binder:
         bound.apply_defaults()
         return bound.args, dict(sorted(bound.kwargs.items()))
 
+    def leaves_free(self, name: str) -> bool:
+        """Whether the function itself takes no argument of that name."""
+        if self.signature is None:
+            return isinstance(inspect.unwrap(self._function), np.ufunc)
+        takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in self.signature.parameters.values())
+        return name not in self.names and not takes_any
+
     def is_static(self, position: int) -> bool:
         """Whether the argument at a position was marked as static."""
         return position in self.static or (position < len(self.names) and self.names[position] in self.static)
