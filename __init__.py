@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .runtime.decorator import jit
     from .runtime.gradient_tape import GradientTape
+    from .runtime.hooks import on_compile, on_trace
     from .runtime.limits import max_traces, no_retrace
     from .runtime.products import hvp, jvp, vjp
     from .runtime.transforms import grad, hessian, jacobian, value_and_grad
@@ -36,6 +37,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "runtime.gradient_tape": ("GradientTape",),
     "runtime.decorator": ("jit",),
+    "runtime.hooks": ("on_compile", "on_trace"),
     "runtime.limits": ("max_traces", "no_retrace"),
     "runtime.products": ("hvp", "jvp", "vjp"),
     "runtime.transforms": ("grad", "hessian", "jacobian", "value_and_grad"),
@@ -52,7 +54,8 @@ _HOMES = {
 __all__ = [
     "CaptureError", "DtypeError", "GradError", "GradientTape", "NumtapeError", "RetraceError", "RetraceWarning",
     "ShapeError", "TapeError", "Tensor", "TraceError", "Variable", "constant", "grad", "hessian", "hvp", "jacobian",
-    "jit", "jvp", "logsumexp", "max_traces", "no_retrace", "stop_gradient", "tensor", "value_and_grad", "vjp",
+    "jit", "jvp", "logsumexp", "max_traces", "no_retrace", "on_compile", "on_trace", "stop_gradient", "tensor",
+    "value_and_grad", "vjp",
 ]  # fmt: skip
 
 

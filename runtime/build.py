@@ -10,6 +10,7 @@ import numpy as np
 
 from ..compiler.simplify import simplify
 from ..tracer.graph import Graph
+from . import hooks
 from .settings import settings
 
 
@@ -18,7 +19,10 @@ def compile_optimised(graph: Graph, backend: str = "auto") -> Any:
     from ..compiler.pipeline import compile_graph
 
     name = chosen(backend)
-    return compile_graph(simplify(graph), name, _store() if name == "llvm" else None)
+    with hooks.waiting(graph):
+        code = compile_graph(simplify(graph), name, _store() if name == "llvm" else None)
+    hooks.compiled(graph, name, code)
+    return code
 
 
 def chosen(backend: str = "auto") -> str:

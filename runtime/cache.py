@@ -187,6 +187,7 @@ class Table:
         self.compile_seconds = 0.0
         self.warned: set[Any] = set()
         self.fallbacks = 0
+        self.failures = 0
         self.tally = Tally()
 
     @property

@@ -31,11 +31,11 @@ class Miss:
 
 @dataclass
 class Event:
-    """One recording of a function, or its first call that ran uncompiled."""
+    """One recording of a function, one that failed, or its first call that ran uncompiled."""
 
     function: str
     line: Loc
-    kind: str  # "first", "retrace", "fallback"
+    kind: str  # "first", "retrace", "fallback", "failed"
     signature: Signature
     names: tuple[str, ...]
     call_site: Loc = NOWHERE

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..tracer.context import user_loc
-from ..tracer.errors import RetraceError, RetraceWarning
+from ..tracer.context import is_inside, user_loc
+from ..tracer.errors import NumtapeError, RetraceError, RetraceWarning
 from ..tracer.graph import NOWHERE, Loc
+from . import hooks
 from .events import Event, Miss
 from .guards import Failed, from_misses
 from .limits import check
@@ -119,6 +120,7 @@ _HAPPENED = {
     "first": "was traced for the first time",
     "retrace": "was traced again",
     "fallback": "ran uncompiled",
+    "failed": "could not be traced",
     "none": "has not been traced yet",
 }
 
@@ -153,7 +155,7 @@ def explanation_of(function: Function, event: Event) -> Explanation:
     elif event.misses:
         found = from_misses(event, _failed(event), function._function)
     else:
-        past = {e.signature: e.names for e in table.history.all() if e is not event}
+        past = {e.signature: e.names for e in table.history.all() if e is not event and e.kind != "failed"}
         found = from_signatures(event, past, function._binder.name_of, table.limit)
     return Explanation(
         name_of(event.transform, event.function), event.kind, tuple(found), event.call_site, event.trace_seconds,
@@ -177,7 +179,7 @@ def _failed(event: Event) -> list[Failed]:
 def announce(function: Function, event: Event) -> None:
     """Called after each trace. Raises RetraceError where a limit or ``on_retrace="error"`` forbids it."""
     explanation = event.explanation = explanation_of(function, event)
-    _log(event)
+    _tell(event)
     check(function, event.kind, explanation)
     if event.kind != "retrace":
         return
@@ -192,7 +194,9 @@ def announce(function: Function, event: Event) -> None:
             policy(explanation)
 
 
-def _log(event: Event) -> None:
+def _tell(event: Event) -> None:
+    """Tell the hooks, the logger and the log file of an event."""
+    hooks.traced(event.explanation)
     if settings().log:
         from .report import append
 
@@ -229,6 +233,47 @@ def _warn(text: str, where: Loc) -> None:
     warnings.warn_explicit(RetraceWarning(text), None, where.file or "numtape", where.line or 1)
 
 
+# -- where a trace fails ---------------------------------------------------------------------------------------------
+
+FAILURES = 256
+"""Different failures of one function that are told; texts with numbers in them could be new ones forever."""
+
+
+def announce_failure(function: Function, signature: Signature, names: Sequence[str], error: Exception) -> None:
+    """Called where a trace raises; one event for each signature and error. Nothing of such a trace is kept."""
+    table = function._table
+    table.failures += 1
+    what, *rest = str(error).strip().splitlines() or [""]
+    sentence = f"{type(error).__name__}: {what}".rstrip(".: ")
+    key = ("failed", signature, sentence)
+    if key in table.warned or len(table.warned) >= FAILURES:
+        return
+    table.warned.add(key)
+    event = Event(
+        function._label, function._line(), "failed", signature, tuple(names), user_loc(), tuple(table.entries),
+        transform=function.kind,
+    )  # fmt: skip
+    fix = " ".join(rest[-2:]) if isinstance(error, NumtapeError) and rest else _RETRIED
+    where = _raised_at(error) or event.call_site
+    reason = Reason("TRACE_FAILED", "", "", type(error).__name__, where, sentence, fix)
+    event.explanation = Explanation(name_of(function.kind, function._label), "failed", (reason,), event.call_site)
+    table.history.add(event)
+    _tell(event)
+
+
+_RETRIED = "The call raised this error. Nothing of it is kept: the next call is traced anew."
+
+
+def _raised_at(error: BaseException) -> Loc | None:
+    """The user's line that raised, or that called what raised."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        if not is_inside(trace.tb_frame.f_code.co_filename):
+            found = Loc(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        trace = trace.tb_next
+    return found
+
+
 # -- where entries run out -------------------------------------------------------------------------------------------
 
 
@@ -259,7 +304,7 @@ def announce_fallback(function: Function, signature: Signature, misses: Sequence
         name_of(function.kind, function._label), "fallback", (limit, *reasons), event.call_site
     )
     table.history.add(event)
-    _log(event)
+    _tell(event)
     if function._on_retrace == "warn":
         _warn(str(explanation), event.call_site)
     elif callable(function._on_retrace):

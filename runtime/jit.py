@@ -21,7 +21,7 @@ from ..tracer.tensor import Tensor
 from ..tracer.values import Value, lift
 from .cache import Entry, Plan, Stats, code_key, table_of
 from .events import Event, Miss
-from .explain import announce, announce_fallback
+from .explain import announce, announce_failure, announce_fallback
 from .into import write_into
 from .lanes import Lanes, Slotted
 from .recording import Recording, record
@@ -184,23 +184,33 @@ class Function(Slotted):
         """Record and compile the function for these arguments; the entry is not run yet."""
         names = self._binder.leaf_names(*self._mark(args, kwargs))
         kind = "retrace" if self._table.traces else "first"
+        try:
+            plan = self._derive(self._recorded(args, kwargs, names, signature))
+            entry = Entry(plan, self._backend)
+        except Exception as error:
+            announce_failure(self, signature, names, error)
+            raise
+        entry.event = Event(
+            self._label, self._line(), kind, signature, tuple(names), user_loc(),
+            tuple(self._table.entries), tuple(misses),
+            plan.recording.seconds, entry.compiled.compile_seconds, len(plan.graph.nodes),
+            transform=self.kind, values=entry.present(self._function, leaves), found=entry.compiled.found,
+        )  # fmt: skip
+        self._note(entry.event)
+        self._table.add(signature, entry)
+        return entry
+
+    def _recorded(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str], signature: Signature
+    ) -> Recording:
+        """A recording that makes no Variable: the second one where the first one did."""
         recording = self._record(args, kwargs, names, signature)
         if recording.made:
             recording = self._record(args, kwargs, names, signature)
             if recording.made:
                 text = f"{self._label} makes a new Variable each time it is recorded"
                 raise ValueError(layout(text, fix="Make Variables outside, or only where none exists yet."))
-        plan = self._derive(recording)
-        entry = Entry(plan, self._backend)
-        entry.event = Event(
-            self._label, self._line(), kind, signature, tuple(names), user_loc(),
-            tuple(self._table.entries), tuple(misses),
-            recording.seconds, entry.compiled.compile_seconds, len(plan.graph.nodes),
-            transform=self.kind, values=entry.present(self._function, leaves), found=entry.compiled.found,
-        )  # fmt: skip
-        self._note(entry.event)
-        self._table.add(signature, entry)
-        return entry
+        return recording
 
     def _record(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str], signature: Signature
