@@ -2,7 +2,6 @@
 
 import logging
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -95,10 +94,10 @@ def test_a_failed_trace_is_an_event():
         for _ in range(3):
             with pytest.raises(nt.ShapeError):
                 product(np.ones((5, 3)), np.ones(4))
-    (found,) = seen, "one event for one error"
-    assert [e.kind for e in seen] == ["failed"] and seen[0] is product.explain_last()
+    assert [e.kind for e in seen] == ["failed"], "one event for one error"
+    assert seen[0] is product.explain_last()
     assert product.stats.traces == 0 and product._table.failures == 3
-    head, *rest = without_numbers(found[0][0]).splitlines()
+    head, *rest = without_numbers(seen[0]).splitlines()
     assert head.startswith("TRACE_FAILED: product could not be traced: ShapeError: matmul: ")
     assert rest[0] == "  test_hooks.py:N: return x @ w"
     assert rest[1] == "  test_hooks.py:N: product(np.ones((5, 3)), np.ones(4))"
@@ -153,14 +152,10 @@ nt.jit(lambda x: x + 1, backend="interpreter")(np.ones(2))
 
 def stderr_of(code, **environment):
     """What a program writes to a terminal of 80 columns."""
-    ours, theirs = pty.openpty()
+    ours, theirs = pytest.importorskip("pty").openpty()
     kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "CI")}
-    done = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stderr=theirs,
-        stdout=subprocess.PIPE,
-        env={**kept, "COLUMNS": "80", **environment},
-    )
+    kept.update({"COLUMNS": "80"}, **environment)
+    done = subprocess.Popen([sys.executable, "-c", code], stderr=theirs, stdout=subprocess.PIPE, env=kept)
     os.close(theirs)
     out = b""
     while True:
