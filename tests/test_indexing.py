@@ -92,9 +92,8 @@ def test_slices_of_any_length(step):
     """One recording serves every length, whatever the bounds."""
     samples = [(np.arange(float(n)),) for n in (5, 0, 1, 2, 3, 4, 9)]
     for start, stop in itertools.product(BOUNDS, BOUNDS):
-        one = step in (None, 1) and (start, stop) in ((0, 1), (None, 1), (1, 2), (-2, -1), (-1, None))
         traces = check_recorded(lambda x, key=slice(start, stop, step): x[key] * 2, *samples)
-        assert traces == 1 + one
+        assert traces == 1
 
 
 @pytest.mark.parametrize("step", [None, 2, -1])

@@ -201,6 +201,14 @@ def _extreme(kind: str, a: int | Dim, b: int | Dim, facts: Mapping[Atom, int]) -
     return atom((kind, first, second))
 
 
+def at_most_one(size: int | Dim) -> bool:
+    """Whether a size is written as one that can't exceed 1: ``min(1, x.0)``."""
+    if isinstance(size, int) or len(size.terms) != 1:
+        return False
+    monomial, factor = size.terms[0]
+    return factor == 1 and len(monomial) == 1 and monomial[0][0] == "min" and 1 in monomial[0]
+
+
 def floordiv(a: int | Dim, b: int | Dim) -> int | Dim:
     """``a // b`` for b != 0: exact where the division comes out even for every input."""
     if isinstance(a, int) and isinstance(b, int):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .context import context
-from .dims import Dim, floordiv, maximum, minimum
+from .dims import Dim, floordiv, lower_bound, maximum, minimum
 from .errors import ShapeError
 from .numpy_api.common import constant, show_shape, stack_nested
 from .scalar import Scalar
@@ -263,14 +263,17 @@ def _slice(item: slice, length: Size) -> tuple[Size, Size, int]:
         return max(begin, 0), len(range(begin, end, step)), step
     first: Size
     last: Size
+    bounds = facts().bounds()
     only = _only_place(start, stop) if step == 1 else None
     if only is not None:
-        # whether there is one element is worth a guard: an axis known to have length 1 stretches
-        first = length + only if only < 0 else only
-        return (0, 0, 1) if facts().less(first, 0) or not facts().less(first, length) else (first, 1, 1)
-    bounds = facts().bounds()
+        # written as a size of at most 1, so that broadcasting knows to ask whether it is 1
+        first = maximum(length + only, 0, bounds) if only < 0 else only
+        there = length - only if only >= 0 else length + only + 1
+        return first, minimum(maximum(there, 0, bounds), 1, bounds), 1
 
     def clamp(bound: Size, low: int, high: Size | None) -> Size:
+        if low == 0 and _reaches(bound + 2, length):
+            bound = maximum(bound, 0, bounds)  # x[: n - 1]: where it is negative, counting from the end is too
         if facts().less(bound, 0):
             return maximum(length + bound, low, bounds)
         return bound if high is None else minimum(bound, high, bounds)
@@ -286,6 +289,12 @@ def _slice(item: slice, length: Size) -> tuple[Size, Size, int]:
         extent = maximum(first - last, 0, bounds)
         first = maximum(first, 0, bounds)
     return first, floordiv(extent + (abs(step) - 1), abs(step)), step
+
+
+def _reaches(a: Size, b: Size) -> bool:
+    """Whether a size is known to be at least another one."""
+    least = lower_bound(a - b, facts().bounds())
+    return least is not None and least >= 0
 
 
 def _only_place(start: Size | None, stop: Size | None) -> int | None:

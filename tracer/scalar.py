@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .context import context, place
-from .dims import Dim
+from .dims import Dim, maximum
 from .errors import TraceError, layout
 from .ops import OPS
 from .values import Value, apply, emit, lift, number, unrecorded
@@ -230,7 +230,7 @@ class Scalar:
         if self._symbol is not None:
             trace = context.trace
             assert trace is not None
-            return -self if trace.less(self._symbol, 0) else self
+            return as_user_size(maximum(self._symbol, -self._symbol, trace.bounds()))
         return emit_scalar("absolute", self)
 
     def __divmod__(self, other: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .dims import Dim, show_size
+from .dims import Dim, at_most_one, show_size
 from .errors import ShapeError
 
 Shape = tuple["int | Dim", ...]
@@ -107,6 +107,12 @@ def broadcast(facts: Facts, *shapes: Shape) -> Shape:
             if other == size or (type(other) is int and other == 1):
                 continue
             if type(size) is int and size == 1:
+                size = other
+                continue
+            # x[-1:] of one element stretches: a guard that it has one is weaker than one of equal sizes
+            if at_most_one(other) and facts.is_one(other):
+                continue
+            if at_most_one(size) and facts.is_one(size):
                 size = other
                 continue
             merged = facts.same(size, other)

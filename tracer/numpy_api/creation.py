@@ -169,17 +169,18 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     delta = emit("subtract", end, begin)
     rank = rank_of(delta)
     place = along(cast(iota(count), inner), 0, rank + 1)
-    if facts().sign(divisor) > 0:
-        step = emit("divide", delta, size_value(divisor))
-        # where the step underflows, its product with the place is not delta
-        far = emit("multiply", emit("divide", place, size_value(divisor)), delta)
-        y = emit("where", emit("equal", step, 0), far, emit("multiply", place, step))
-    else:
+    # one sample is at the start, whatever it is divided by; only a step that is asked for tells whether there is one
+    safe = maximum(divisor, 1, facts().bounds())
+    step = emit("divide", delta, size_value(safe))
+    # where the step underflows, its product with the place is not delta
+    far = emit("multiply", emit("divide", place, size_value(safe)), delta)
+    y = emit("add", emit("where", emit("equal", step, 0), far, emit("multiply", place, step)), begin)
+    if endpoint:
+        last = emit("equal", place, size_value(count - 1))
+        last = last if safe == divisor else emit("logical_and", last, emit("greater", place, 0))
+        y = emit("where", last, end, y)
+    if retstep and facts().sign(divisor) <= 0:
         step = np.nan
-        y = emit("multiply", place, delta)
-    y = emit("add", y, begin)
-    if endpoint and facts().less(1, count):
-        y = emit("where", emit("equal", place, size_value(count - 1)), end, y)
     wanted = np.dtype(dtype) if dtype is not None else inner
     if wanted.kind in "iu":
         y = emit("floor", y)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dims import Dim, floordiv
+from ..dims import Dim, floordiv, maximum
 from ..errors import ShapeError
 from ..types import Shape, broadcast
 from ..values import as_tensor, dtype_of, emit, facts, number, rank_of, sizes, to_size
@@ -273,9 +273,10 @@ def roll(a, shift, axis=None):
 
 def _rolled(x: Any, move: Size, axis: int) -> Any:
     length = sizes(x)[axis]
-    if move == 0 or facts().sign(length) == 0:
+    if move == 0 or length == 0:
         return emit("copy", x)
-    move = move - floordiv(move, length) * length  # in [0, length)
+    turn = maximum(length, 1, facts().bounds())
+    move = move - floordiv(move, turn) * turn  # in [0, length), or 0
     return emit("concatenate", cut(x, axis, length - move, move), cut(x, axis, 0, length - move), axis=axis)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dims import Dim, floordiv
+from ..dims import Dim, floordiv, maximum
 from ..scalar import Scalar
 from ..values import dtype_of, emit, facts, rank_of, sizes
 from .common import (
@@ -34,10 +34,8 @@ Size = int | Dim
 
 
 def _steps(x: Any, axis: int, name: str) -> Any:
-    length = sizes(x)[axis]
-    if facts().sign(length) == 0:
-        return x
-    return emit(name, cut(x, axis, 1, length - 1), cut(x, axis, 0, length - 1))
+    count = maximum(sizes(x)[axis] - 1, 0, facts().bounds())
+    return emit(name, cut(x, axis, 1, count), cut(x, axis, 0, count))
 
 
 def diff(a, n=1, axis=-1, prepend=NOTHING, append=NOTHING):
@@ -164,9 +162,7 @@ def _slope(x: Any, axis: int, h: Any, edge_order: int) -> Any:
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     values = array(y)
     axis = axis_of(axis, rank_of(values))
-    n = sizes(values)[axis]
-    if facts().sign(n) == 0:
-        return emit("sum", values, axes=(axis,))
+    count = maximum(sizes(values)[axis] - 1, 0, facts().bounds())
     if x is None:
         width = dx
     else:
@@ -175,7 +171,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
             width = along(diff(places), axis, rank_of(values))
         else:
             width = diff(places, axis=axis)
-    pairs = emit("add", cut(values, axis, 1, n - 1), cut(values, axis, 0, n - 1))
+    pairs = emit("add", cut(values, axis, 1, count), cut(values, axis, 0, count))
     return emit("sum", emit("divide", emit("multiply", width, pairs), 2.0), axes=(axis,))
 
 
