@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import types
 import weakref
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.graph import Graph
+from ..tracer.library import is_users_name
 from ..tracer.tensor import Tensor
 from ..tracer.values import Value
 from ..tracer.variable import Variable
@@ -208,6 +210,8 @@ class Table:
         with self.lock:
             self.entries.setdefault(signature, []).append(entry)
             self.entries.move_to_end(signature)
+            while len(self.entries[signature]) > self.limit:  # objects made anew, each of which is another program
+                del self.entries[signature][0]
             if len(self.quick) > self.limit:
                 self.quick.clear()  # a call finds its signature the long way, and notes it again
             while len(self.entries) > self.limit:
@@ -252,8 +256,17 @@ def code_key(function: Any) -> Any:
     if isinstance(function, types.FunctionType):
         # two modules, or two runs of exec, have their own globals, and so nothing to share
         return (function.__code__, function.__module__, function.__qualname__, id(function.__globals__))
+    key = getattr(function, "_key", None) if hasattr(type(function), "__numtape_transform__") else None
+    if key is not None:
+        return key
+    # what a method is bound to and what a partial holds is captured: read anew at each call, and checked
     if isinstance(function, types.MethodType):
-        return (Same(function.__self__), code_key(function.__func__))
+        return ("method", code_key(function.__func__))
+    if type(function) is functools.partial:
+        return ("partial", code_key(function.func), len(function.args), tuple(function.keywords))
+    call = vars(type(function)).get("__call__")
+    if isinstance(call, types.FunctionType) and is_users_name(type(function).__module__):
+        return ("object", code_key(call))
     # by identity, and kept alive with the table: an equal object may compute something else, an id may come back
     return Same(function)
 

@@ -132,7 +132,7 @@ def record(
         trace.captures = captures
         for index, (leaf, spec, label) in enumerate(zip(leaves, specs, names, strict=True)):
             if not spec.dynamic:
-                handles.append(captures.argument(index, leaf.item if type(leaf) is Marked else leaf))
+                handles.append(captures.argument(index, leaf.item if type(leaf) is Marked else leaf, label))
                 continue
             if share and id(leaf) in by_identity:
                 handles.append(by_identity[id(leaf)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import functools
 import inspect
 import threading
 import types
@@ -107,7 +108,15 @@ def spec_of(leaf: Any, path: str) -> Spec:
     if isinstance(leaf, set | bytearray):
         text = f"argument `{path}` is a {kind.__name__}, which can't be part of a signature"
         raise DtypeError(layout(text, fix="Pass a tuple, a list or a dict instead."))
+    if _has_compiled_methods(kind):
+        # its methods are one program for all objects: what they read of one is captured, and checked at each call
+        return Spec("static", ("object", kind))
     return Spec("static", Same(leaf))
+
+
+@functools.lru_cache(4096)
+def _has_compiled_methods(cls: type) -> bool:
+    return any(hasattr(type(m), "__numtape_transform__") for c in cls.__mro__ for m in vars(c).values())
 
 
 def array_spec(dtype: np.dtype[Any], rank: int, path: str) -> Spec:

@@ -11,7 +11,8 @@ import numtape as nt
 from numtape.tracer.capture import instrument
 from numtape.tracer.codes import facts_of
 from numtape.tracer.library import is_users_function
-from numtape.tracer.paths import Check, alike, compile_reader, describe, resolve
+from numtape.tracer.paths import Check, alike, describe, resolve
+from numtape.tracer.readers import compile_reader
 
 SCALE = 2.0
 users_module = types.ModuleType("users_own")

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from . import objects
-from .codes import line_of_change
+from .codes import line_of_change, positional_name
 from .containers import Handed, captured_container, is_container, leaks, settle
 from .context import context
 from .copies import Cells, Globals, copy_function
 from .dims import WHOLE
 from .library import is_users_function, is_users_name, root_package
 from .numpy_standins import standin
-from .paths import Check, Path, Reader, alike, compile_call, compile_reader, describe, is_constant, is_plain, numbers_of
+from .paths import Check, Path, Reader, alike, describe, is_constant, is_plain, numbers_of
+from .readers import compile_call, compile_reader
 from .results import Body, real_value
 from .scalar import Scalar
 from .standins import active, real_class, refuse
@@ -225,8 +226,9 @@ class Captures:
         self.check((*path, ("inner", "args")), "len", (tuple, len(value.args)))
         self.check((*path, ("inner", "keywords")), "keys", (dict, list(value.keywords)))
         function = self.capture(value.func, (*path, ("inner", "func")))
-        args = [self.capture(a, (*path, ("inner", "args"), ("item", i))) for i, a in enumerate(value.args)]
-        keywords = {k: self.capture(v, (*path, ("inner", "keywords"), ("item", k))) for k, v in value.keywords.items()}
+        name = functools.partial(positional_name, value.func)
+        args = [self.capture(a, (*path, ("bound", i, name(i)))) for i, a in enumerate(value.args)]
+        keywords = {k: self.capture(v, (*path, ("bound", k, k))) for k, v in value.keywords.items()}
         return functools.partial(function, *args, **keywords)
 
     # -- classes and their members ---------------------------------------------------------------------------------
@@ -309,11 +311,18 @@ class Captures:
         if self._lift is None:
             return
         self.settled = [Check(p, "numbers", then) for v, p, then in self.watched if alike(numbers_of(v), then)]
+        self.settled += self._apart()
         for handed in self.handed:
             settle(self, handed, strict)
         for scope in self.globals.values():
             scope.settle(strict)
         self.cells.settle(self, strict)
+
+    def _apart(self) -> list[Check]:
+        """Objects that each call may bring anew, and others of their class that they are not: the body may ask."""
+        objects = [(type(value), path) for value, given, path in self._known.values() if _is_object(value, given)]
+        fresh = [(cls, path) for cls, path in objects if path and path[-1][0] in ("arg", "self", "bound")]
+        return [Check(p, "other", q) for cls, p in fresh for kind, q in objects if kind is cls and q != p]
 
     def finish(self) -> None:
         """Carry over what can be, after a run that may have failed."""
@@ -361,6 +370,11 @@ def _wrapped(value: Any) -> str:
     if isinstance(value, functools._lru_cache_wrapper):
         return "__wrapped__"
     return "py_func" if type(value).__module__.startswith("numba.") and hasattr(value, "py_func") else ""
+
+
+def _is_object(value: Any, given: Any) -> bool:
+    """Whether a stand-in is that of an object, which is checked by its class."""
+    return given is not value and objects.real_object(given) is value
 
 
 def _is_iterator(value: Any) -> bool:

@@ -6,7 +6,7 @@ import dis
 import types
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Facts(NamedTuple):
@@ -93,3 +93,11 @@ def line_of_change(code: types.CodeType, name: str) -> int | None:
             changed.add(line)
     inner = [line_of_change(part, name) for part in code.co_consts if isinstance(part, types.CodeType)]
     return min([*(mentioned & changed), *(line for line in inner if line is not None)], default=None)
+
+
+def positional_name(function: Any, index: int) -> str:
+    """What a function calls an argument that is given by position."""
+    method = isinstance(function, types.MethodType)
+    code = getattr(function.__func__ if method else function, "__code__", None)
+    names = () if code is None else code.co_varnames[method : code.co_argcount]
+    return names[index] if index < len(names) else f"argument {index}"

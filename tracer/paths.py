@@ -1,14 +1,12 @@
 """Paths to captured values: how a call finds again what a recording found, and whether it is still the same.
 
-A path is a tuple of steps from the root function (or from an argument, a module, a fixed object). Checks and reads of
-one recording are compiled into one function, since they run at every call.
+A path is a tuple of steps from the root function (or from an argument, a module, a fixed object).
 """
 
 from __future__ import annotations
 
 import collections
 import enum
-import keyword
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -16,29 +14,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .context import recordings
-from .dims import WHOLE
-
 # The steps of a path:
 #   ("arg", i, name) ("module", name) ("fixed", object)       where it starts, if not at the function itself
 #   ("global", name) ("cell", name, index)                    of a function
 #   ("default", index, name) ("kwdefault", name)              of a function
 #   ("attr", name) ("item", key) ("member", name)             of an object; a member is what the class body defined
+#   ("bound", index or keyword, name)                         of a partial
 #   ("self",) ("inner", name) ("type",)                       an attribute or type that the user doesn't write down
 Step = tuple[Any, ...]
 Path = tuple[Step, ...]
 Reader = Callable[[Any, Sequence[Any]], "list[Any] | tuple[str, str, str]"]
 
-_LOST = (AttributeError, KeyError, IndexError, ValueError, TypeError)
+LOST = (AttributeError, KeyError, IndexError, ValueError, TypeError)
 
 
 class Check(NamedTuple):
     """What must hold of the value at a path for a recording to be valid.
 
     kind     "is" the same object, "like" equal in value and type, "type" of this type, "same" the object at another
-             path, "lacks" no attribute of this name, "without" no key of this name, "code" a function of this (code,
-             globals), "key" a transform of this (type, program), "len" a (type, length), "keys" a (type, list of
-             keys), "numbers" an object whose plain attributes are these
+             path, "other" not that object, "lacks" no attribute of this name, "without" no key of this name, "code" a
+             function of this (code, globals), "key" a transform of this (type, program), "len" a (type, length),
+             "keys" a (type, list of keys), "numbers" an object whose plain attributes are these
 
     What is expected keeps no function alive, and so none of the arrays in its cells.
     """
@@ -67,6 +63,8 @@ def read_step(value: Any, step: Step, leaves: Sequence[Any] = ()) -> Any:
             return value.__kwdefaults__[step[1]]
         case "self":
             return value.__self__
+        case "bound":
+            return (value.keywords if isinstance(step[1], str) else value.args)[step[1]]
         case "type":
             return type(value)
         case "arg":
@@ -77,11 +75,11 @@ def read_step(value: Any, step: Step, leaves: Sequence[Any] = ()) -> Any:
             return step[1]
 
 
-def resolve(function: Any, path: Path, leaves: Sequence[Any] = ()) -> Any:
+def resolve(value: Any, path: Path, leaves: Sequence[Any] = ()) -> Any:
     """The value at a path now."""
     for step in path:
-        function = read_step(function, step, leaves)
-    return function
+        value = read_step(value, step, leaves)
+    return value
 
 
 def describe(path: Path) -> str:
@@ -95,7 +93,7 @@ def describe(path: Path) -> str:
         match step[0]:
             case "global" | "cell" | "kwdefault" | "module":
                 text = step[1]
-            case "default" | "arg":
+            case "default" | "arg" | "bound":
                 text = step[2]
             case "attr" | "member":
                 text = f"{text}.{step[1]}" if text else step[1]
@@ -163,7 +161,7 @@ def same_code(now: Any, then: tuple[types.CodeType, dict[str, Any]]) -> bool:
     return type(now) is types.FunctionType and now.__globals__ is then[1] and now.__code__ == then[0]
 
 
-def _holds(check: Check, now: Any, other: Any) -> bool:
+def holds(check: Check, now: Any, other: Any) -> bool:
     expected = check.expected
     match check.kind:
         case "is":
@@ -180,6 +178,8 @@ def _holds(check: Check, now: Any, other: Any) -> bool:
             return type(now) is expected[0] and list(now) == expected[1]
         case "same":
             return now is other
+        case "other":
+            return now is not other
         case "key":
             return type(now) is expected[0] and now._key == expected[1]
         case "without":
@@ -190,156 +190,7 @@ def _holds(check: Check, now: Any, other: Any) -> bool:
             return not hasattr(now, expected)
 
 
-# the condition under which a check fails, for values v (now), c (expected) and o (the other path)
-_FAILS = {
-    "is": "{v} is not {c}",
-    "like": "{v} is not {c} and not alike({v}, {c})",
-    "type": "type({v}) is not {c}",
-    "code": "({v}.__code__ is not {c}[0] or {v}.__globals__ is not {c}[1]) and not same_code({v}, {c})",
-    "len": "type({v}) is not {c}[0] or len({v}) != {c}[1]",
-    "keys": "type({v}) is not {c}[0] or [*{v}] != {c}[1]",
-    "same": "{v} is not {o}",
-    "key": "type({v}) is not {c}[0] or {v}._key != {c}[1]",
-    "lacks": "hasattr({v}, {c})",
-    "without": "{c} in {v}",
-    "numbers": "not alike(numbers_of({v}), {c})",
-}
-
-
-class _Source:
-    """Python source that reads paths, each prefix once."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.names: dict[Path, str] = {(): "function"}
-        self.env: dict[str, Any] = {
-            "alike": alike, "same_code": same_code, "numbers_of": numbers_of, "modules": sys.modules,
-        }  # fmt: skip
-
-    def follow(self, log: Iterable[Path | Check], otherwise: str) -> None:
-        """Read paths and check checks in their order; a check that fails runs the statement `otherwise`."""
-        for number, item in enumerate(log):
-            now = self.value(item.path if isinstance(item, Check) else item)
-            if not isinstance(item, Check):
-                continue
-            other = self.value(item.expected) if item.kind == "same" else ""
-            expected = "" if item.kind == "same" else self.constant(item.expected)
-            condition = _FAILS[item.kind].format(v=now, c=expected, o=other)
-            self.lines.append(f"if {condition}: {otherwise.format(number=number)}")
-
-    def constant(self, value: Any) -> str:
-        name = f"c{len(self.env)}"
-        self.env[name] = value
-        return name
-
-    def value(self, path: Path) -> str:
-        """The variable that holds the value at a path."""
-        found = self.names.get(path)
-        if found is not None:
-            return found
-        step = path[-1]
-        if step[0] == "fixed":
-            name = self.constant(step[1])
-        elif step[0] == "global":
-            table = self._table((*path[:-1], ("inner", "__globals__")))
-            name = self._line(f"{table}[{step[1]!r}]")
-        else:
-            name = self._line(self._expression(self.value(path[:-1]), step))
-        self.names[path] = name
-        return name
-
-    def _table(self, path: Path) -> str:
-        if path not in self.names:
-            self.names[path] = self._line(f"{self.value(path[:-1])}.__globals__")
-        return self.names[path]
-
-    def _line(self, expression: str) -> str:
-        name = f"v{len(self.lines)}"
-        self.lines.append(f"{name} = {expression}")
-        return name
-
-    def _expression(self, base: str, step: Step) -> str:
-        match step[0]:
-            case "cell":
-                return f"{base}.__closure__[{step[2]}].cell_contents"
-            case "attr" | "inner" if step[1].isidentifier() and not keyword.iskeyword(step[1]):
-                return f"{base}.{step[1]}"
-            case "attr" | "inner":
-                return f"getattr({base}, {step[1]!r})"
-            case "item":
-                plain = type(step[1]) in (int, str)
-                return f"{base}[{repr(step[1]) if plain else self.constant(step[1])}]"
-            case "member":
-                return f"{base}.__dict__[{step[1]!r}]"
-            case "default":
-                return f"{base}.__defaults__[{step[1]}]"
-            case "kwdefault":
-                return f"{base}.__kwdefaults__[{step[1]!r}]"
-            case "self":
-                return f"{base}.__self__"
-            case "type":
-                return f"type({base})"
-            case "arg":
-                return f"leaves[{step[1]}]"
-            case _:
-                return f"modules[{step[1]!r}]"
-
-
-def compile_reader(log: Iterable[Path | Check], wanted: Sequence[Path]) -> Reader:
-    """A function ``(function, leaves) -> values at wanted``, or (what, before, after) if a check no longer holds.
-
-    Paths and checks of `log` are read in its order: a check protects what is read after it.
-    """
-    log, source = tuple(log), _Source()
-    source.follow(log, "return lost({number}, function, leaves)")
-    values = [source.value(path) for path in wanted]
-
-    def lost(number: int, function: Any, leaves: Sequence[Any]) -> tuple[str, str, str]:
-        return _explain(log[number:], function, leaves)
-
-    def gone(function: Any, leaves: Sequence[Any]) -> tuple[str, str, str]:
-        return _explain((*log, *wanted), function, leaves)
-
-    source.env.update(lost=lost, gone=gone, LOST=_LOST)
-    body = "".join(f"        {line}\n" for line in [*source.lines, f"return [{', '.join(values)}]"])
-    text = f"def read(function, leaves=()):\n    try:\n{body}    except LOST:\n        return gone(function, leaves)\n"
-    exec(compile(text, "<numtape reader>", "exec"), source.env)
-    return source.env.pop("read")  # or it would hold itself
-
-
-def compile_call(
-    log: Iterable[Path | Check], wanted: Sequence[Path], count: int, whole: Iterable[int] = ()
-) -> Callable[..., Any]:
-    """A function ``(function, native, following) -> call``.
-
-    ``call(*args)`` is ``native(*args, *values at wanted)`` for `count` arguments, where all checks of `log` hold and
-    nothing is being recorded; else ``following(*args)``. The inputs numbered in `whole` are ints of `WHOLE`.
-    """
-    source = _Source()
-    source.follow(log, "break")
-    values = [source.value(path) for path in wanted]
-    for number in whole:
-        value = f"leaves[{number}]" if number < count else values[number - count]
-        source.lines.append(f"if type({value}) is not int or not {WHOLE[0]} <= {value} <= {WHOLE[-1]}: break")
-    source.env.update(LOST=_LOST, recordings=recordings)
-    body = "".join(f"                {line}\n" for line in source.lines) or "                pass\n"
-    # `following` is called outside of the try: what it raises is for the caller, and no reason to call it again
-    text = (
-        "def bind(function, native, following):\n"
-        "    def call(*leaves, **named):\n"
-        f"        if named or recordings or len(leaves) != {count}: return following(*leaves, **named)\n"
-        "        while True:\n"
-        f"            try:\n{body}"
-        "            except LOST: break\n"
-        f"            return native(*leaves{''.join(f', {value}' for value in values)})\n"
-        "        return following(*leaves)\n"
-        "    return call\n"
-    )
-    exec(compile(text, "<numtape call>", "exec"), source.env)
-    return source.env.pop("bind")
-
-
-def _explain(log: Iterable[Path | Check], function: Any, leaves: Sequence[Any]) -> tuple[str, str, str]:
+def first_change(log: Iterable[Path | Check], function: Any, leaves: Sequence[Any]) -> tuple[str, str, str]:
     """The first thing that is not as it was: its name, before and after."""
     for item in log:
         path = item.path if isinstance(item, Check) else item
@@ -347,10 +198,10 @@ def _explain(log: Iterable[Path | Check], function: Any, leaves: Sequence[Any]) 
             now = resolve(function, path, leaves)
             if not isinstance(item, Check):
                 continue
-            other = resolve(function, item.expected, leaves) if item.kind == "same" else None
-            if _holds(item, now, other):
+            other = resolve(function, item.expected, leaves) if item.kind in ("same", "other") else None
+            if holds(item, now, other):
                 continue
-        except _LOST:
+        except LOST:
             return describe(path), "a value", "gone"
         if item.kind in ("lacks", "without"):
             name = ".".join(filter(None, (describe(path), item.expected)))
@@ -363,6 +214,8 @@ def _before(check: Check) -> str:
     match check.kind:
         case "same":
             return f"the same object as {describe(check.expected)}"
+        case "other":
+            return f"another object than {describe(check.expected)}"
         case "type":
             return f"a {check.expected.__name__}"
         case "len":
@@ -381,6 +234,8 @@ def _after(check: Check, now: Any) -> str:
     match check.kind:
         case "same":
             return "another object"
+        case "other":
+            return "the same object"
         case "type":
             return f"a {type(now).__name__}"
         case "len" | "keys" if isinstance(now, check.expected[0]):
