@@ -154,12 +154,18 @@ class Body(Writer):
             write_tiles(self, item, found, end)
             return
         inner = not any(isinstance(s, Loop) for s in item.body)
+        if inner and self.write_in_pieces(item, end):
+            return
         sums = self.sums_of(item) if inner else []
         if sums and not (isinstance(item.extent, int) and item.extent <= BLOCK):
             with code.blocks(end, BLOCK) as (low, high):
                 self.turns(item, low, high, sums, inner)
         else:
             self.turns(item, "0", end, sums, inner)
+
+    def write_in_pieces(self, item: Loop, end: str) -> bool:
+        """Write a long loop piece by piece, where that can be."""
+        return False
 
     def sums_of(self, item: Loop) -> list[Running]:
         """The sums of floats that a loop without loops inside adds to."""

@@ -32,6 +32,7 @@ from ...rows import defines, scalars_read, within
 from .body import Body
 from .code import Code, constant, stored_type, type_of
 from .module import Module
+from .pieces import pieces_of, write_pieces
 from .writer import INTEGER, Names
 
 MEMORY, NOTHING = -4, -5  # the statuses where no memory could be had, and where an array has no elements
@@ -77,7 +78,7 @@ def write_program(
 class Part(Body):
     """A kernel in a function of its own. What it finds outside becomes a parameter when it is first asked for."""
 
-    def __init__(self, core: Core, kernel: Kernel) -> None:
+    def __init__(self, core: Core | Part, kernel: Kernel) -> None:
         super().__init__(core.names)
         self.core, self.kernel = core, kernel
         self.prologue = Code("p")
@@ -90,13 +91,14 @@ class Part(Body):
     def size_code(self) -> Code:
         return self.prologue
 
-    def _parameter(self, kind: str, given: str) -> str:
+    def parameter(self, kind: str, given: str) -> str:
+        """A new parameter, and what the caller passes for it."""
         name = f"%a{len(self.parameters) + 1}"
         self.parameters.append((f"{kind} {name}", f"{kind.split()[0]} {given}"))
         return name
 
     def outside(self, name: str) -> str:
-        self.values[name] = self._parameter(type_of(self.names.dtypes[name]), self.core.value(name))
+        self.values[name] = self.parameter(type_of(self.names.dtypes[name]), self.core.value(name))
         return self.values[name]
 
     def pointer(self, buffer: str) -> str:
@@ -104,13 +106,19 @@ class Part(Body):
         if root not in self.pointers:
             given = self.core.pointer(root)
             kind = "ptr noalias" if root in self.written else "ptr noalias readonly"
-            self.pointers[root] = given if given.startswith("@") else self._parameter(kind, given)
+            self.pointers[root] = given if given.startswith("@") else self.parameter(kind, given)
         return self.pointers[root]
 
     def atom(self, name: str) -> str:
         if name not in self.atoms:
-            self.atoms[name] = self._parameter("i64", self.core.atom(name))
+            self.atoms[name] = self.parameter("i64", self.core.atom(name))
         return self.atoms[name]
+
+    def write_in_pieces(self, item: Loop, end: str) -> bool:
+        pieces = pieces_of(item, self)
+        if pieces:
+            write_pieces(self, item, pieces, end)
+        return bool(pieces)
 
     def leave(self, status: int | str) -> None:
         self.fails = True
@@ -123,15 +131,19 @@ class Part(Body):
         for name in returned:
             kind, register = type_of(self.names.dtypes[name]), self.values[name]
             slots[name] = self.core.code.variable(kind)
-            self.code.do(f"store {kind} {register}, ptr {self._parameter('ptr noalias', slots[name])}")
+            self.code.do(f"store {kind} {register}, ptr {self.parameter('ptr noalias', slots[name])}")
+        return self.text("kernel"), slots
+
+    def text(self, stem: str) -> str:
+        """End the function and hand it to the module; returns the text of a call."""
         self.code.do("ret i32 0")
-        name = self.module.name("kernel")
+        name = self.module.name(stem)
         # the stack is aligned for whole vectors: what waits there while vector math is called is read back at once
         given = ", ".join(declaration for declaration, _ in self.parameters)
         head = f'define internal i32 @{name}({given}) noinline nounwind "stackrealign" {{'
         lines = [head, "entry:", *self.code.variables, *self.prologue.lines, *self.code.lines, "}"]
         self.module.functions.append("\n".join(lines))
-        return f"call i32 @{name}({', '.join(given for _, given in self.parameters)})", slots
+        return f"call i32 @{name}({', '.join(given for _, given in self.parameters)})"
 
 
 class Core(Body):
@@ -221,7 +233,7 @@ class Core(Body):
                     address = self.slot_address("%in", number + 1 + axis)
                     self.atoms[atoms[item.name, axis]] = length = self.code.emit(f"load i64, ptr {address}")
                     if self.refuses_nothing:
-                        self._leave_if(self.code.emit(f"icmp eq i64 {length}, 0"), NOTHING)
+                        self.leave_if(self.code.emit(f"icmp eq i64 {length}, 0"), NOTHING)
             number += 1 + item.rank
 
     def _outputs(self) -> None:
@@ -291,11 +303,12 @@ class Core(Body):
     def bytes_of(self, shape: tuple[Size, ...], dtype: Any) -> str:
         """The register of the bytes that an array takes."""
         sizes = [self.size(s) for s in shape]
-        if sum(not isinstance(s, int) for s in shape) > 2:  # the product of three lengths may not fit in 64 bits
+        # what is no length of an array that exists, or three lengths multiplied, may not fit in 64 bits
+        if sum(not isinstance(s, int) for s in shape) > 2 or not all(map(_is_length, shape)):
             large = "1.0"
             for size in sizes:
                 large = self.code.emit(f"fmul double {large}, {self.code.emit(f'sitofp i64 {size} to double')}")
-            self._leave_if(self.code.emit(f"fcmp ogt double {large}, {PLAUSIBLE}"), MEMORY)
+            self.leave_if(self.code.emit(f"fcmp ogt double {large}, {PLAUSIBLE}"), MEMORY)
         out = str(dtype.itemsize)
         for size in sizes:
             out = self.code.emit(f"mul i64 {out}, {size}")
@@ -305,7 +318,7 @@ class Core(Body):
         """New memory, noted in a slot so that it is given back where the core leaves early."""
         code, size = self.code, self.bytes_of(buffer.shape, buffer.dtype)
         memory = code.emit(f"call ptr @nt_alloc(i64 {size})")
-        self._leave_if(code.emit(f"icmp eq ptr {memory}, null"), MEMORY)
+        self.leave_if(code.emit(f"icmp eq ptr {memory}, null"), MEMORY)
         code.do(f"store ptr {memory}, ptr {self.slot_address('%slots', 2 * self.held)}")
         code.do(f"store i64 {size}, ptr {self.slot_address('%slots', 2 * self.held + 1)}")
         self.names.add(buffer)
@@ -338,6 +351,14 @@ class Core(Body):
             kind = stored_type(dtype)
             address = self.code.emit(f"getelementptr {kind}, ptr {self.pointer(buffer)}, i64 {index}")
             self.put(dtype, constant(value), address)
+
+
+def _is_length(size: Size) -> bool:
+    """Whether a size is a number, or the length of an input along one axis."""
+    if isinstance(size, int):
+        return True
+    (monomial, factor), *rest = size.terms
+    return not rest and factor == 1 and len(monomial) == 1 and isinstance(monomial[0], str) and "." in monomial[0]
 
 
 def _root(name: str, views: dict[str, str]) -> str:

@@ -51,7 +51,7 @@ class Module:
         """The annotation of a loop that is to be vectorised at a width."""
         number = 2 * len(self._notes)
         self._notes.append(
-            f"!{number} = distinct !{{!{number}, !{number + 1}, !100000, !100001}}\n"
+            f"!{number} = distinct !{{!{number}, !{number + 1}, !100000}}\n"
             f'!{number + 1} = !{{!"llvm.loop.vectorize.width", i32 {width}}}'
         )
         return f", !llvm.loop !{number}"
@@ -72,6 +72,6 @@ class Module:
         parts = [*self.constants, *declarations, *math, vmath.keep(self.math, self.lanes), *definitions]
         parts += self.functions
         if self._notes:
-            parts += [*self._notes, '!100000 = !{!"llvm.loop.vectorize.enable", i1 true}']
-            parts.append('!100001 = !{!"llvm.loop.interleave.count", i32 1}')
+            # not "enable": LLVM would print a warning for each loop that it can't vectorise
+            parts += [*self._notes, '!100000 = !{!"llvm.loop.interleave.count", i32 1}']
         return "\n".join(part for part in parts if part) + "\n"

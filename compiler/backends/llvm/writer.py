@@ -292,10 +292,11 @@ class Writer:
         outside = code.emit(f"icmp uge i64 {place}, {extent}")
         if item.mask is not None:
             outside = code.emit(f"and i1 {self.value(item.mask)}, {outside}")
-        self._leave_if(outside, INDEX)
+        self.leave_if(outside, INDEX)
         self.define(item.name, INTEGER, place)
 
-    def _leave_if(self, condition: str, status: int) -> None:
+    def leave_if(self, condition: str, status: int) -> None:
+        """End the function with a status where a condition holds."""
         out, on = self.code.fresh("leave"), self.code.fresh("on")
         self.code.branch(condition, out, on)
         self.code.label(out)
@@ -309,14 +310,14 @@ class Writer:
         else:
             found, dtype = self.operand(left), self.dtype_of(left)
         if item.relation == "is":
-            self._leave_if(self.code.emit(f"xor i1 {found}, true") if item.right else found, item.status)
+            self.leave_if(self.code.emit(f"xor i1 {found}, true") if item.right else found, item.status)
             return
         whole, real = RELATIONS[item.relation]
         if dtype.kind == "u" and whole.startswith("s"):
             whole = f"u{whole[1:]}"
         compare = f"fcmp {real}" if dtype.kind == "f" else f"icmp {whole}"
         holds = self.code.emit(f"{compare} {type_of(dtype)} {found}, {self._right(item.right, dtype)}")
-        self._leave_if(self.code.emit(f"xor i1 {holds}, true"), item.status)
+        self.leave_if(self.code.emit(f"xor i1 {holds}, true"), item.status)
 
     def _right(self, right: Any, dtype: Any) -> str:
         if isinstance(right, Dim):
