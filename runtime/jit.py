@@ -84,6 +84,7 @@ class Function(Slotted):
         if context.trace is not None:
             return self._direct(*args, **kwargs)
         self._counts.calls += 1
+        given = -1 if kwargs else len(args)
         quick = self._quick_key(args) if not kwargs and len(args) == self._binder.exact else None
         known = None if quick is None else self._table.quick.get(quick)
         leaves: Sequence[Any]
@@ -104,8 +105,8 @@ class Function(Slotted):
                 if fits:
                     self._counts.hits += 1
                     self._table.tally.counted += 1
-                    if not kwargs and not self._static:
-                        self._lanes.open(self, signature, entry, args, leaves)
+                    if given >= 0 and not kwargs and not self._static:
+                        self._lanes.open(self, signature, entry, args, leaves, given)
                     return self._hand_out(entry, outs)
                 misses.append(dataclasses.replace(outs, entry=weakref.ref(entry)))
                 tried += 1

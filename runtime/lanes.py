@@ -92,14 +92,20 @@ class Lanes:
     def __init__(self, function: Any) -> None:
         self.tally = Tally()
         self._way = LongWay(function)
-        self._entries: tuple[Entry, ...] = ()
+        self._ways: tuple[tuple[Entry, int], ...] = ()
         self.close(function)
 
     def open(
-        self, function: Any, signature: Signature, entry: Entry, args: Sequence[Any], leaves: Sequence[Any]
+        self, function: Any, signature: Signature, entry: Entry, args: Sequence[Any], leaves: Sequence[Any], given: int
     ) -> None:
-        """Let later calls like this one, which `entry` has served, reach it at once, where that can be."""
-        if len(self._entries) >= MOST or entry in self._entries:
+        """Let later calls like this one, which `entry` has served, reach it at once, where that can be.
+
+        Of the arguments `given` came with the call, and the others are defaults.
+        """
+        way = (entry, given)
+        if len(self._ways) >= MOST or way in self._ways:
+            return
+        if given < len(args) and len(getattr(function._function, "__defaults__", None) or ()) < len(args) - given:
             return
         if len(args) != len(leaves) or any(a is not b for a, b in zip(args, leaves, strict=True)):
             return
@@ -108,25 +114,25 @@ class Lanes:
             return
         recording, count, table = entry.recording, len(args), function._table
         specs = [*recording.specs, *recording.capture_specs]
-        bind = recording.captures.caller(count, [k for k, spec in enumerate(specs) if spec.kind == "int"])
+        bind = recording.captures.caller(count, [k for k, spec in enumerate(specs) if spec.kind == "int"], given)
         result, numbers = shape
         with table.lock:
             # meanwhile another thread may have opened this lane, or cleared the cache
-            if entry in self._entries or entry not in table.entries.get(signature, ()):
+            if way in self._ways or entry not in table.entries.get(signature, ()):
                 return
             following = _SLOT.__get__(function)
             # what a native entry refuses goes on with the arguments alone
-            refused = (lambda *given: following(*given[:count])) if len(specs) > count else following
+            refused = (lambda *all_: following(*all_[:given])) if len(specs) > given else following
             counters = Lane(self.tally, entry.tally, table.tally).counters()
             native = entry.compiled.entry(result, refused, counters, function._label, numbers)
             table.functions.add(function)
             _SLOT.__set__(function, bind(function._function, native, following))
-            self._entries += (entry,)
+            self._ways += (way,)
 
     def close(self, function: Any) -> None:
         """Send all calls the long way again."""
         _SLOT.__set__(function, self._way)
-        self._entries = ()
+        self._ways = ()
 
 
 def native_result(plan: Plan, compiled: Any) -> tuple[Any, frozenset[int]] | None:

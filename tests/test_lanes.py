@@ -370,3 +370,22 @@ def test_methods():
     part = nt.jit(functools.partial(scaled, k=3.0))
     for _ in range(3):
         same(part(x4), x4 * 3)
+
+
+@pytest.mark.skipif(chosen() != "llvm", reason="the short way is the native one")
+def test_calls_that_leave_out_defaults_take_the_short_way():
+    def scaled(x, k=2.0, n=3):
+        return x * k + n
+
+    f = nt.jit(scaled)
+    x = np.ones(3)
+    for _ in range(3):
+        for args in ((x,), (x, 3.0), (x, 3.0, 4)):
+            np.testing.assert_array_equal(f(*args), scaled(*args))
+    assert is_short(f)
+    scaled.__defaults__ = (5.0, 1)  # given anew: read at each call
+    np.testing.assert_array_equal(f(x), scaled(x))
+    np.testing.assert_array_equal(f(x, 7.0), scaled(x, 7.0))
+    scaled.__defaults__ = (5, True)
+    np.testing.assert_array_equal(f(x), scaled(x))
+    assert f.stats.calls == f.stats.hits + f.stats.traces

@@ -349,9 +349,9 @@ class Captures:
         """Whether nothing at all was read from outside."""
         return not self._log and not self.settled
 
-    def caller(self, count: int, whole: Sequence[int] = ()) -> Callable[..., Any]:
+    def caller(self, count: int, whole: Sequence[int] = (), given: int = -1) -> Callable[..., Any]:
         """Binds a native function of `count` arguments and the captured values to checks of what was read outside."""
-        return compile_call([*self._log, *self.settled], self.inputs, count, whole)
+        return compile_call([*self._log, *self.settled], self.inputs, count, whole, given)
 
     def label(self, index: int) -> str:
         """How the user writes a captured value."""

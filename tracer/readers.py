@@ -135,18 +135,21 @@ def compile_reader(log: Iterable[Path | Check], wanted: Sequence[Path]) -> Reade
 
 
 def compile_call(
-    log: Iterable[Path | Check], wanted: Sequence[Path], count: int, whole: Iterable[int] = ()
+    log: Iterable[Path | Check], wanted: Sequence[Path], count: int, whole: Iterable[int] = (), given: int = -1
 ) -> Callable[..., Any]:
     """A function ``(function, native, following) -> call``.
 
     ``call(*args)`` is ``native(*args, *values at wanted)`` for `count` arguments, where all checks of `log` hold and
-    nothing is being recorded; else ``following(*args)``. The inputs numbered in `whole` are ints of `WHOLE`.
+    nothing is being recorded; else ``following(*args)``. The inputs numbered in `whole` are ints of `WHOLE`. Where only
+    `given` of the arguments come with the call, the others are the function's defaults.
     """
+    given = count if given < 0 else given
     source = _Source()
     source.follow(log, "break")
     values = [source.value(path) for path in wanted]
+    arguments = [f"leaves[{n}]" if n < given else f"function.__defaults__[{n - count}]" for n in range(count)]
     for number in whole:
-        value = f"leaves[{number}]" if number < count else values[number - count]
+        value = arguments[number] if number < count else values[number - count]
         source.lines.append(f"if type({value}) is not int or not {WHOLE[0]} <= {value} <= {WHOLE[-1]}: break")
     source.env.update(LOST=LOST, recordings=recordings)
     body = "".join(f"                {line}\n" for line in source.lines) or "                pass\n"
@@ -154,11 +157,11 @@ def compile_call(
     text = (
         "def bind(function, native, following):\n"
         "    def call(*leaves, **named):\n"
-        f"        if named or recordings or len(leaves) != {count}: return following(*leaves, **named)\n"
+        f"        if named or recordings or len(leaves) != {given}: return following(*leaves, **named)\n"
         "        while True:\n"
         f"            try:\n{body}"
         "            except LOST: break\n"
-        f"            return native(*leaves{''.join(f', {value}' for value in values)})\n"
+        f"            return native(*leaves{''.join(f', {value}' for value in (*arguments[given:], *values))})\n"
         "        return following(*leaves)\n"
         "    return call\n"
     )
