@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .runtime.hooks import on_compile, on_trace
     from .runtime.limits import max_traces, no_retrace
     from .runtime.products import hvp, jvp, vjp
+    from .runtime.report import report
     from .runtime.transforms import grad, hessian, jacobian, value_and_grad
     from .tracer.errors import (
         CaptureError,
@@ -40,6 +41,7 @@ _HOMES = {
     "runtime.hooks": ("on_compile", "on_trace"),
     "runtime.limits": ("max_traces", "no_retrace"),
     "runtime.products": ("hvp", "jvp", "vjp"),
+    "runtime.report": ("report",),
     "runtime.transforms": ("grad", "hessian", "jacobian", "value_and_grad"),
     "tracer.errors": (
         "CaptureError", "DtypeError", "GradError", "NumtapeError", "RetraceError", "RetraceWarning", "ShapeError",
@@ -54,8 +56,8 @@ _HOMES = {
 __all__ = [
     "CaptureError", "DtypeError", "GradError", "GradientTape", "NumtapeError", "RetraceError", "RetraceWarning",
     "ShapeError", "TapeError", "Tensor", "TraceError", "Variable", "constant", "grad", "hessian", "hvp", "jacobian",
-    "jit", "jvp", "logsumexp", "max_traces", "no_retrace", "on_compile", "on_trace", "stop_gradient", "tensor",
-    "value_and_grad", "vjp",
+    "jit", "jvp", "logsumexp", "max_traces", "no_retrace", "on_compile", "on_trace", "report", "stop_gradient",
+    "tensor", "value_and_grad", "vjp",
 ]  # fmt: skip
 
 

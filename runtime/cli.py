@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import runpy
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Any, TextIO
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
 
-from . import cli_cache
-from .cache import Entry, all_tables
-from .events import Event, listeners
-from .explain import name_of
-from .inspect import SOURCES, STAGES, describe_table, stage_graph, stage_source
-from .report import Report, Row, collect, from_lines, to_lines
+from . import cli_cache, cli_look
+from .changes import changes
+from .cli_look import write
+from .cli_run import listening, run_script
+from .events import Event
+from .printing import columns, print_report
+from .report import Report, collect, from_lines, to_lines
+from .settings import settings
 
 TOO_MANY = 3
 
@@ -30,222 +24,162 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Runs a script and reports which functions were traced, why, and at what cost; looks after stored code.",
-    epilog="Exit codes: 0 all well · 1 the script raised · 2 wrong usage · 3 more retraces than allowed · "
-    "else the script's own.",
+    epilog="Exit codes: 0 all well · 1 the script raised, or something is broken here · 2 wrong usage or settings · "
+    "3 more retraces than allowed, or than before · else the script's own.",
 )
 app.add_typer(cli_cache.app, name="cache")
-
-Script = Annotated[Path, typer.Argument(metavar="SCRIPT", exists=True, dir_okay=False, help="A Python file.")]
-Arguments = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[ARGS]...", help="Passed to the script; what stands after -- is never read as an option."),
-]
-Target = Annotated[str, typer.Argument(metavar="SCRIPT:FUNCTION", help="A Python file, and a function it compiles.")]
 # a script's own options are passed on to it
 PASSING = {"ignore_unknown_options": True, "allow_interspersed_args": True}
+app.command("why", context_settings=PASSING)(cli_look.why_command)
+app.command("signatures", context_settings=PASSING)(cli_look.signatures_command)
+app.command("graph", context_settings=PASSING)(cli_look.graph_command)
+app.command("source", context_settings=PASSING)(cli_look.source_command)
+
+Script = Annotated[Path, typer.Argument(metavar="SCRIPT", exists=True, dir_okay=False, help="A Python file.")]
+Page = Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the report as one HTML page.")]
+
+
+@app.callback()
+def check_settings(context: typer.Context) -> None:
+    """Runs a script and reports which functions were traced, why, and at what cost; looks after stored code."""
+    if context.invoked_subcommand == "doctor":  # it says what is wrong with them itself
+        return
+    try:
+        settings()
+    except ValueError as error:
+        print(f"numtape: {error}", file=sys.stderr)
+        raise typer.Exit(2) from error
 
 
 @app.command("run", context_settings=PASSING)
 def run_command(
     script: Script,
-    arguments: Arguments = None,
+    arguments: cli_look.Arguments = None,
     fail_on_retrace: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Exit with code 3 after more than N retraces.")
     ] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write events and functions as JSON lines; - for stdout.")
+    baseline: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Exit with code 3 after retraces that this report doesn't have.")
     ] = None,
+    json: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write events and functions as JSON lines; - or nothing for stdout."),
+    ] = None,
+    html: Page = None,
 ) -> None:
     """Run SCRIPT as `python SCRIPT` would, then list its functions and explain each retrace.
 
-    Exit codes: 0 all well; 1 the script raised; 2 wrong usage; 3 more than N retraces; else the script's own.
+    Exit codes: 0 all well; 1 the script raised; 2 wrong usage or settings; 3 more than N retraces, or retraces that the
+    baseline doesn't have; else the script's own.
     """
+    before = None if baseline is None else _report_of(baseline, "Write one: numtape run SCRIPT --json FILE.")
     events: list[Event] = []
     with listening(events):
         code = run_script(script, arguments or [])
-    report = collect(events)
-    if json is not None:
-        _write(json, "".join(f"{line}\n" for line in to_lines(report)))
+    report = collect(events, measure=True)
+    lines = "".join(f"{line}\n" for line in to_lines(report))
+    if json == "-":
+        sys.stdout.write(lines)
+    elif json is not None:
+        write(json, lines, "--json")
+    if html is not None:
+        write(html, report.html(), "--html")
     # a report beside JSON on stdout would spoil it
     print_report(report, sys.stderr if json == "-" else sys.stdout)
-    if not code and fail_on_retrace is not None and len(report.retraces) > fail_on_retrace:
-        print(f"numtape: {len(report.retraces)} retraces, {fail_on_retrace} are allowed", file=sys.stderr)
+    raise typer.Exit(code or _verdict(report, before, fail_on_retrace))
+
+
+def _verdict(report: Report, before: Report | None, allowed: int | None) -> int:
+    """The exit code of a script that went well, told on stderr where it isn't 0."""
+    code = 0
+    if allowed is not None and len(report.retraces) > allowed:
+        are = "is" if allowed == 1 else "are"
+        print(f"numtape: {len(report.retraces)} retraces, {allowed} {are} allowed", file=sys.stderr)
         code = TOO_MANY
-    raise typer.Exit(code)
+    worse = [] if before is None else [c for c in changes(before, report) if c.kind == "worse"]
+    for change in worse:
+        print(f"numtape: more than in the baseline: {change.text}", file=sys.stderr)
+    return TOO_MANY if worse else code
 
 
 @app.command("report")
 def report_command(
     file: Annotated[str, typer.Argument(metavar="FILE", help="What `run --json` or NUMTAPE_LOG wrote; - for stdin.")],
+    html: Page = None,
 ) -> None:
-    """Print the report that a file of JSON lines holds.
+    """Print the report that a file of JSON lines holds, or write it as a page.
 
-    Exit codes: 0 all well; 2 the file can't be read.
+    Exit codes: 0 all well; 2 the file can't be read, or the page not written.
     """
+    report = _report_of(file)
+    if html is None:
+        print_report(report, sys.stdout)
+    else:
+        write(html, report.html(), "--html")
+
+
+@app.command("diff")
+def diff_command(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="What `run --json` or NUMTAPE_LOG wrote before.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The same, written after a change.")],
+) -> None:
+    """Say which retraces, failures and uncompiled calls appeared or went away, and what takes longer to compile.
+
+    Times alone are no failure: they depend on the machine.
+
+    Exit codes: 0 nothing got worse; 2 a file can't be read; 3 something got worse.
+    """
+    found = changes(_report_of(old), _report_of(new))
+    counts = {kind: sum(c.kind == kind for c in found) for kind in ("worse", "better")}
+    print(f"numtape: {counts['worse']} worse, {counts['better']} better")
+    for change in found:
+        print(change)
+    raise typer.Exit(TOO_MANY if counts["worse"] else 0)
+
+
+@app.command("doctor")
+def doctor_command() -> None:
+    """Say what serves here: versions, back end and why, processor, BLAS, threads, store, and a trial compile.
+
+    Exit codes: 0 all well; 1 something is broken, or slower than it could be.
+    """
+    from .doctor import examine
+
+    found = examine()
+    for line in columns([(f.topic, f.text) for f in found], ""):
+        print(line)
+    troubles = [f for f in found if f.trouble]
+    for finding in troubles:
+        print(f"! {finding.topic}: {finding.trouble}")
+    raise typer.Exit(1 if troubles else 0)
+
+
+def _report_of(file: str, fix: str = "") -> Report:
     try:
         lines = sys.stdin.readlines() if file == "-" else Path(file).read_text(encoding="utf-8").splitlines()
-        report = from_lines(lines)
+        return from_lines(lines)
     except (OSError, ValueError) as error:
-        raise typer.BadParameter(f"{file}: {error}") from error
-    print_report(report, sys.stdout)
+        raise typer.BadParameter(f"{file}: {error}{f'. {fix}' if fix else ''}") from error
 
 
-@app.command("graph", context_settings=PASSING)
-def graph_command(
-    target: Target,
-    arguments: Arguments = None,
-    stage: Annotated[str, typer.Option(help=f"One of {', '.join(STAGES)}.")] = "traced",
-) -> None:
-    """Run a script and print the newest graph of one of its functions. The script's own output goes to stderr."""
-    _show(target, arguments, lambda entry: str(stage_graph(entry, stage)))
+def with_file(words: list[str]) -> list[str]:
+    """The words of a command line, `--json` with a file after it: ``-`` where none is named.
 
-
-@app.command("source", context_settings=PASSING)
-def source_command(
-    target: Target,
-    arguments: Arguments = None,
-    stage: Annotated[str, typer.Option(help=f"One of {', '.join(STAGES[1:])}.")] = "fused",
-    backend: Annotated[str, typer.Option(help=f"One of {', '.join(SOURCES)}.")] = "numba",
-) -> None:
-    """Run a script and print the newest code generated for one of its functions. The script's output goes to stderr."""
-    _show(target, arguments, lambda entry: stage_source(entry, stage, backend))
-
-
-@app.command("signatures", context_settings=PASSING)
-def signatures_command(target: Target, arguments: Arguments = None) -> None:
-    """Run a script and print the signatures of one of its functions, with entries, hits and guards."""
-    _show(target, arguments, None)
+    A script is no such file: ``run --json train.py`` would overwrite it.
+    """
+    out: list[str] = []
+    own = words.index("--") if "--" in words else len(words)
+    for k, word in enumerate(words):
+        out.append(word)
+        following = words[k + 1] if k + 1 < own else "--"
+        if word == "--json" and k < own and (following.endswith(".py") or following[:1] == "-" != following):
+            out.append("-")
+    return out
 
 
 def main() -> None:
     """The entry point of the command."""
-    app(prog_name="numtape")
-
-
-# -- running a script ------------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def listening(events: list[Event]) -> Iterator[None]:
-    """Gather all events of a block."""
-    listeners.append(events.append)
-    try:
-        yield
-    finally:
-        listeners.remove(events.append)
-
-
-def run_script(script: Path, arguments: list[str]) -> int:
-    """Run a file as the main program. Its traceback is printed as Python would; returns the exit code."""
-    before = sys.argv, sys.path[:]
-    sys.argv = [str(script), *arguments]
-    # Python puts the script's directory in front, where the command has its own, unless -P or PYTHONSAFEPATH is set
-    sys.path[: 0 if sys.flags.safe_path else 1] = [str(script.resolve().parent)]
-    try:
-        runpy.run_path(str(script), run_name="__main__")
-    except SystemExit as end:
-        return _exit_code(end.code)
-    except BaseException as error:
-        trace = _users_part(error.__traceback__, str(script))
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
-        return 1
-    finally:
-        sys.argv, sys.path[:] = before
-    return 0
-
-
-def _exit_code(code: Any) -> int:
-    if code is None or isinstance(code, int):
-        return int(code or 0)
-    print(code, file=sys.stderr)
-    return 1
-
-
-def _users_part(trace: TracebackType | None, script: str) -> TracebackType | None:
-    """A traceback from the script's own frame on; nothing of it where the script did not even compile."""
-    while trace is not None and trace.tb_frame.f_code.co_filename != script:
-        trace = trace.tb_next
-    return trace
-
-
-def _show(target: str, arguments: list[str] | None, text_of: Any) -> None:
-    """Run the script of SCRIPT:FUNCTION and print a text for each compiled form of the function."""
-    name, colon, function = target.rpartition(":")
-    script = Path(name)
-    if not colon or not script.is_file():
-        raise typer.BadParameter(f"{target}: expected SCRIPT:FUNCTION, with a file that exists")
-    events: list[Event] = []
-    with listening(events), contextlib.redirect_stdout(sys.stderr):
-        code = run_script(script, arguments or [])
-    numbers = {e.number for e in events}
-    found = 0
-    for table in all_tables():
-        own = [e for e in table.history.all() if e.number in numbers]
-        entries = table.all()
-        if not own or not entries or function not in (own[-1].function, name_of(own[-1].transform, own[-1].function)):
-            continue
-        found += 1
-        print(f"# {name_of(own[-1].transform, own[-1].function)} ({own[-1].line})")
-        try:
-            print(describe_table(table, function) if text_of is None else text_of(_newest(entries)))
-        except (TypeError, ValueError) as error:
-            raise typer.BadParameter(str(error)) from error
-    if not found:
-        names = sorted({e.function for e in events})
-        raise typer.BadParameter(f"{script} compiled no {function!r}; it compiled {', '.join(names) or 'nothing'}")
-    raise typer.Exit(code)
-
-
-def _newest(entries: list[Entry]) -> Entry:
-    return max(entries, key=lambda e: e.event.number)
-
-
-# -- printing --------------------------------------------------------------------------------------------------------
-
-
-def print_report(report: Report, to: TextIO) -> None:
-    """The summary, the table of functions, and each retrace with its explanation."""
-    console = Console(file=to, highlight=False, width=None if to.isatty() else 140)
-    if not report.rows:
-        console.print("numtape: no function was traced")
-        return
-    traces, again = sum(r.traces for r in report.rows), len(report.retraces)
-    seconds = sum(r.trace_seconds + r.compile_seconds for r in report.rows)
-    console.print(
-        f"numtape: {len(report.rows)} functions, {sum(r.calls for r in report.rows)} calls, {traces} traces "
-        f"({again} again), {seconds:.2f} s of tracing and compiling"
-    )
-    console.print(_grid(report.rows))
-    for number, event in enumerate([e for e in report.events if e["kind"] != "first"], 1):
-        _plain(console, f"\n{number}. {event['explanation']}")
-
-
-def _grid(rows: list[Row]) -> Grid:
-    grid = Grid()
-    for title in ("function", "line"):
-        grid.add_column(title, overflow="fold")
-    for title in ("calls", "hits", "traces", "trace s", "compile s"):
-        grid.add_column(title, justify="right", no_wrap=True)
-    grid.add_column("worst reason", no_wrap=True)
-    for r in rows:
-        counts = [str(r.calls), str(r.hits), str(r.traces), f"{r.trace_seconds:.2f}", f"{r.compile_seconds:.2f}"]
-        cells = [r.function, os.path.basename(r.line), *counts, r.worst or "-"]
-        grid.add_row(*[Text(cell) for cell in cells])  # Text: brackets in names are no markup
-    return grid
-
-
-def _plain(console: Console, text: str) -> None:
-    console.print(text, markup=False, soft_wrap=True)
-
-
-def _write(path: str, text: str) -> None:
-    if path == "-":
-        sys.stdout.write(text)
-        return
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise typer.BadParameter(f"--json {path}: {error}") from error
+    app(with_file(sys.argv[1:]) if sys.argv[1:2] == ["run"] else sys.argv[1:], prog_name="numtape")
 
 
 if __name__ == "__main__":

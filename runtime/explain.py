@@ -12,6 +12,7 @@ from ..tracer.context import is_inside, user_loc
 from ..tracer.errors import NumtapeError, RetraceError, RetraceWarning
 from ..tracer.graph import NOWHERE, Loc
 from . import hooks
+from .compare import NOTHING, Comparison, compare
 from .events import Event, Miss
 from .guards import Failed, from_misses
 from .limits import check
@@ -48,6 +49,8 @@ class Explanation:
         What avoids the trace.
     reasons : tuple of Reason
         All differences, the most telling first.
+    comparison : Comparison
+        This call beside the compiled one that came nearest, and why each entry did not serve.
     """
 
     function: str
@@ -57,6 +60,7 @@ class Explanation:
     trace_seconds: float = 0.0
     compile_seconds: float = 0.0
     trace: int = 0
+    comparison: Comparison = NOTHING
 
     @property
     def code(self) -> str:
@@ -115,6 +119,11 @@ class Explanation:
         fix = self.fix if self.kind in ("first", "none") else f"Fix: {self.fix}"
         return "\n".join([self.headline, *self.evidence, fix])
 
+    def _repr_html_(self) -> str:
+        from .fragments import explanation_of
+
+        return explanation_of(self)
+
 
 _HAPPENED = {
     "first": "was traced for the first time",
@@ -147,20 +156,26 @@ def name_of(transform: str, label: str) -> str:
 def explanation_of(function: Function, event: Event) -> Explanation:
     """Find the reasons of an event in what the function's table knows."""
     table = function._table
+    failed = _failed(event)
     if event.kind == "first":
         after = ", ".join(f"{n}: {spec_text(s)}" for n, s in zip(event.names, event.signature.specs, strict=True))
         fix = "Nothing to do: calls with these dtypes and ranks are served from now on, whatever their shapes."
         sentence = f"with {after}" if after else "without arguments"
         found = [Reason("FIRST_TRACE", "", "nothing", after, event.call_site, sentence, fix)]
     elif event.misses:
-        found = from_misses(event, _failed(event), function._function)
+        found = from_misses(event, failed, function._function)
     else:
-        past = {e.signature: e.names for e in table.history.all() if e is not event and e.kind != "failed"}
+        past = {e.signature: e.names for e in _past(table.history.all(), event)}
         found = from_signatures(event, past, function._binder.name_of, table.limit)
     return Explanation(
         name_of(event.transform, event.function), event.kind, tuple(found), event.call_site, event.trace_seconds,
-        event.compile_seconds, table.traces,
+        event.compile_seconds, table.traces, compare(event, failed, _past(table.history.all(), event)),
     )  # fmt: skip
+
+
+def _past(events: Sequence[Event], event: Event) -> list[Event]:
+    """The traces before one."""
+    return [e for e in events if e is not event and e.kind != "failed"]
 
 
 def _failed(event: Event) -> list[Failed]:
@@ -289,7 +304,8 @@ def announce_fallback(function: Function, signature: Signature, misses: Sequence
         function._label, function._line(), "fallback", signature, () if named is None else named.names, user_loc(),
         tuple(table.entries), tuple(misses), transform=function.kind,
     )  # fmt: skip
-    reasons = from_misses(event, _failed(event), function._function)
+    failed = _failed(event)
+    reasons = from_misses(event, failed, function._function)
     worst = reasons[0]
     count = len(misses)
     limit = replace(
@@ -301,8 +317,9 @@ def announce_fallback(function: Function, signature: Signature, misses: Sequence
         fix=f"{_WAY_OUT.get(worst.code, _FEWER)} Or allow more: max_entries={4 * count}.",
     )
     event.explanation = explanation = Explanation(
-        name_of(function.kind, function._label), "fallback", (limit, *reasons), event.call_site
-    )
+        name_of(function.kind, function._label), "fallback", (limit, *reasons), event.call_site,
+        comparison=compare(event, failed, ()),
+    )  # fmt: skip
     table.history.add(event)
     _tell(event)
     if function._on_retrace == "warn":

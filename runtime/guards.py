@@ -24,13 +24,21 @@ class Failed:
 
 def from_misses(event: Event, failed: Sequence[Failed], function: Any) -> list[Reason]:
     """Reasons why no entry of a known signature fitted, the entry that came furthest first."""
-    newest_first = failed[::-1]
-    ranked = sorted(newest_first, key=_progress, reverse=True)
     found: dict[tuple[str, str], Reason] = {}
-    for item in ranked:
+    for item in _ranked(failed):
         reason = _from_capture(item.miss, event, function) if item.miss.guard is None else _from_guard(item, event)
         found.setdefault((reason.code, reason.argument), reason)
     return list(found.values())
+
+
+def furthest(failed: Sequence[Failed]) -> Failed:
+    """The newest of those entries of which most guards held."""
+    return _ranked(failed)[0]
+
+
+def _ranked(failed: Sequence[Failed]) -> list[Failed]:
+    newest_first = failed[::-1]
+    return sorted(newest_first, key=_progress, reverse=True)
 
 
 def _progress(item: Failed) -> int:

@@ -97,12 +97,22 @@ class SignatureInfo:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from .fragments import signatures_html
+
+        return signatures_html(Signatures([self]))
+
 
 class Signatures(list[SignatureInfo]):
     """A list of signatures that prints as a text."""
 
     def __repr__(self) -> str:
         return "\n".join(map(str, self)) or "no signatures yet"
+
+    def _repr_html_(self) -> str:
+        from .fragments import signatures_html
+
+        return signatures_html(self)
 
 
 def describe_signatures(function: Function) -> Signatures:

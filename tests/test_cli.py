@@ -72,12 +72,12 @@ def test_run_prints_a_report(done):
     assert lines[0] == "argv --lr 3 --json"
     seconds = r"\d+\.\d\d s of tracing and compiling"
     assert re.fullmatch(rf"numtape: 2 functions, 7 calls, 4 traces \(2 again\), {seconds}", lines[1])
-    title = "function line calls hits traces trace s compile s worst reason"
+    title = "function line calls hits traces trace s compile s break-even worst reason"
     assert " ".join(cells(lines[3])) == title
-    rows = {row[0]: row[1:] for row in map(cells, lines[4:]) if len(row) == 8}
+    rows = {row[0]: row[1:] for row in map(cells, lines[4:]) if len(row) == 9}
     power, square = rows["power"], rows["grad of <lambda>"]
-    assert power[:4] == ["train.py:6", "4", "1", "3"] and power[6] == "LOOP_TRIP_COUNT"
-    assert square[:4] == ["train.py:15", "3", "2", "1"] and square[6] == "-"
+    assert power[:4] == ["train.py:6", "4", "1", "3"] and power[7] == "LOOP_TRIP_COUNT"
+    assert square[:4] == ["train.py:15", "3", "2", "1"] and square[7] == "-"
     text = done[0].stdout
     assert "1. LOOP_TRIP_COUNT: power was traced again because argument `k` changed: 2 → 3" in text
     assert "2. LOOP_TRIP_COUNT: power was traced again because argument `k` changed: 3 → 4" in text
@@ -121,7 +121,7 @@ def test_report_refuses_other_files(tmp_path):
 def test_too_many_retraces(script):
     done = numtape("run", script, "--fail-on-retrace", "1", "--json", "-")
     assert done.returncode == 3
-    assert done.stderr.endswith("numtape: 2 retraces, 1 are allowed\n")
+    assert done.stderr.endswith("numtape: 2 retraces, 1 is allowed\n")
     first, *records = done.stdout.splitlines()
     assert first == "argv" and all(json.loads(r)["schema"] == 1 for r in records)
 
