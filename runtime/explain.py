@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..tracer.context import is_inside, user_loc
 from ..tracer.errors import NumtapeError, RetraceError, RetraceWarning
@@ -292,7 +292,9 @@ def _raised_at(error: BaseException) -> Loc | None:
 # -- where entries run out -------------------------------------------------------------------------------------------
 
 
-def announce_fallback(function: Function, signature: Signature, misses: Sequence[Miss]) -> None:
+def announce_fallback(
+    function: Function, signature: Signature, misses: Sequence[Miss], leaves: Sequence[Any] = ()
+) -> None:
     """Called where a call runs uncompiled because `max_entries` is reached; one event and warning per signature."""
     table = function._table
     table.fallbacks += 1
@@ -300,9 +302,11 @@ def announce_fallback(function: Function, signature: Signature, misses: Sequence
         return
     table.warned.add(("fallback", signature))
     named = next((e for e in reversed(table.history.all()) if e.signature == signature), None)
+    entry = misses[-1].entry()
     event = Event(
         function._label, function._line(), "fallback", signature, () if named is None else named.names, user_loc(),
         tuple(table.entries), tuple(misses), transform=function.kind,
+        values={} if entry is None else entry.present(function._function, leaves),
     )  # fmt: skip
     failed = _failed(event)
     reasons = from_misses(event, failed, function._function)

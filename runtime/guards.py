@@ -11,6 +11,7 @@ from ..tracer.dims import Dim, atom, names, show_size, substitute
 from ..tracer.graph import BINDING, Graph, Guard, Why
 from .events import ALIASING, Event, Miss
 from .reasons import Reason, line_text
+from .signature import python_function
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,24 @@ def _from_capture(miss: Miss, event: Event, function: Any) -> Reason:
         fix = "Pass copies, f(x, x.copy()), or keep both: each way is traced once."
         return Reason("ALIASING", "all arguments", "as compiled", "another way", event.call_site, sentence, fix)
     root = re.split(r"[\[.]", name)[0]
-    free = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    outside = root not in free and root in getattr(function, "__globals__", ())
-    kind = "GLOBAL_CHANGED" if outside else "CLOSURE_CHANGED"
-    sentence = f"the captured `{name}` changed: {miss.before} → {miss.after}"
-    fix = f"Keep the kind, dtype and rank of `{name}` (new numbers in it are no new trace), or pass it as an argument."
+    given = root in {re.split(r"[\[.]", argument)[0] for argument in event.names}
+    sentence = f"{'' if given else 'the captured '}`{name}` changed: {miss.before} → {miss.after}"
+    if _NUMBER.fullmatch(miss.before) and _NUMBER.fullmatch(miss.after):
+        fix = f"Keep the kind, dtype and rank of `{name}`: new numbers in it are no new trace."
+    else:
+        fix = f"Each `{name}` is traced once. If there are many, use numbers or arrays: new ones are no new trace."
+    if given:  # a part of an object that is an argument
+        return Reason("STATIC_VALUE", name, miss.before, miss.after, event.call_site, sentence, fix)
+    kind = "GLOBAL_CHANGED" if _is_global(function, root) else "CLOSURE_CHANGED"
     return Reason(kind, name, miss.before, miss.after, event.call_site, sentence, fix)
+
+
+_NUMBER = re.compile(r"int|float|bool|[a-z]+\d+\[[:,]*\]")  # how the spec of a number or an array reads
+
+
+def _is_global(function: Any, name: str) -> bool:
+    inner = python_function(function)
+    return inner is not None and name in inner.__globals__ and name not in inner.__code__.co_freevars
 
 
 def _from_guard(item: Failed, event: Event) -> Reason:
@@ -104,7 +117,7 @@ def _from_guard(item: Failed, event: Event) -> Reason:
                 fix = "The loop is unrolled for each count. Write it with array operations, or call it with few counts."
                 return reason("LOOP_TRIP_COUNT", why, fix)
             code = "SHAPE_GUARD" if _AXIS.search(chosen) or not _ASKS.search(text) else "BRANCH_TAKEN"
-            return reason(code, why, "Both outcomes are compiled now. One trace needs code that is the same for both.")
+            return reason(code, why, _CHOOSE)
 
 
 _AXIS = re.compile(r"\.(\d+)$")
@@ -118,8 +131,12 @@ def _from_branch(guard: Guard, graph: Graph | None) -> Reason:
     before, after = str(guard.outcome), str(not guard.outcome)
     on = " and ".join(f"`{name}`" for name in found[:3]) if found else "computed values"
     sentence = f"the branch at {guard.loc} on {on} went the other way: {before} → {after}"
-    fix = "Both outcomes are compiled now. To need one trace, compute both sides and choose: np.where(condition, a, b)."
+    turns = line_text(guard.loc).startswith("while ")
+    fix = "Each number of turns is compiled once. To need one trace, write it with array operations." if turns else _CHOOSE
     return Reason("BRANCH_TAKEN", argument, before, after, guard.loc, sentence, fix)
+
+
+_CHOOSE = "Both outcomes are compiled now. To need one trace, compute both sides and choose: np.where(condition, a, b)."
 
 
 def inputs_behind(graph: Graph, index: int) -> list[str]:

@@ -25,7 +25,7 @@ from .explain import announce, announce_failure, announce_fallback
 from .into import write_into
 from .lanes import Lanes, Slotted
 from .recording import Recording, record
-from .signature import Binder, Marked, Signature, flatten, spec_of
+from .signature import Binder, Marked, Signature, flatten, python_function, spec_of
 
 
 class Function(Slotted):
@@ -72,7 +72,8 @@ class Function(Slotted):
         self._counts = Stats()
         self._lanes = Lanes(self)
         functools.update_wrapper(self, self._function, updated=())
-        self._label = getattr(self._function, "__name__", type(self._function).__name__)
+        inner = python_function(self._function) if isinstance(self._function, functools.partial) else self._function
+        self._label = getattr(inner, "__name__", type(self._function).__name__)
 
     # -- calling -------------------------------------------------------------------------------------------------
 
@@ -118,7 +119,7 @@ class Function(Slotted):
                     continue
                 # entries for other captured functions or modes are other programs, not outcomes of this one
                 if sum(1 for miss in misses if not miss.capture) >= self._max_entries:
-                    announce_fallback(self, signature, misses)
+                    announce_fallback(self, signature, misses, leaves)
                 else:
                     made, outs = self._trace(args, kwargs, leaves, signature, misses)
             return self._direct(*args, **kwargs) if made is None else self._hand_out(made, outs)
@@ -292,8 +293,8 @@ class Function(Slotted):
         return dataclasses.replace(counts, calls=counts.calls + served, hits=counts.hits + served, entries=entries)
 
     def _line(self) -> Loc:
-        code = getattr(self._function, "__code__", None)
-        return Loc(code.co_filename, code.co_firstlineno) if code is not None else Loc("", 0)
+        inner = python_function(self._function)
+        return Loc(inner.__code__.co_filename, inner.__code__.co_firstlineno) if inner is not None else Loc("", 0)
 
     def _last_entry(self) -> Entry:
         entries = self._table.all()

@@ -103,7 +103,10 @@ def _leaf_reasons(name: str, old: Spec, new: Spec, where: Loc) -> list[Reason]:
         if old.rank != new.rank:
             before, after = str(old.rank), str(new.rank)
             sentence = f"argument `{name}` changed its rank: {before} → {after}"
-            change = f"{name}[None] adds an axis" if new.rank < old.rank else f"np.squeeze({name}) drops axes of size 1"
+            missing = ", ".join(["None"] * (old.rank - new.rank))
+            change = f"np.squeeze({name}) drops axes of size 1"
+            if missing:
+                change = f"{name}[{missing}] adds {'an axis' if missing == 'None' else 'axes'}"
             fix = f"Pass arrays of one rank ({change}), or keep both: each rank is traced once."
             out.append(Reason("RANK", name, before, after, where, sentence, fix))
         if old.detail != new.detail:

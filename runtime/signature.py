@@ -192,6 +192,21 @@ class Marked:
         return Spec("static", (type(self.item), self.item))
 
 
+def python_function(function: Any) -> types.FunctionType | None:
+    """The Python function inside of a method, a partial, a transform or a callable object; None where there is none."""
+    while not isinstance(function, types.FunctionType):
+        if isinstance(function, types.MethodType):
+            function = function.__func__
+        elif isinstance(function, functools.partial):
+            function = function.func
+        elif hasattr(type(function), "__numtape_transform__"):
+            function = function._function
+        else:
+            function = vars(type(function)).get("__call__")
+            return function if isinstance(function, types.FunctionType) else None
+    return function
+
+
 def _defaults(function: Any) -> tuple[Any, ...]:
     function = getattr(function, "__func__", function)
     keywords = getattr(function, "__kwdefaults__", None) or {}
