@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..tracer.graph import Graph
+from ..tracer.op import Output
 from .kernel import Size
 from .views import Read, identity, inlinable, space_of
 
@@ -138,10 +139,12 @@ class Placed:
                 return [Read(root.node, identity(self.graph.type(root.node).shape), ())]
 
 
+def is_strange(type_: Output) -> bool:
+    """Whether a type holds float16 or complex numbers, which no back end computes with."""
+    types = type_ if isinstance(type_, tuple) else (type_,)
+    return any(t.dtype.kind == "c" or t.dtype.name == "float16" for t in types)
+
+
 def has_strange_dtype(graph: Graph) -> bool:
-    """Whether a graph holds float16 or complex numbers, which no back end computes with."""
-    for node in graph.nodes:
-        for type_ in node.type if isinstance(node.type, tuple) else (node.type,):
-            if type_.dtype.kind == "c" or type_.dtype.name == "float16":
-                return True
-    return False
+    """Whether a graph holds float16 or complex numbers."""
+    return any(is_strange(node.type) for node in graph.nodes)

@@ -16,6 +16,7 @@ from ....tracer.types import SHORT
 from ...kernel import INDEX, Input
 from ...lower import lower
 from ...plan import program_of
+from ...segments import segmented
 from ...steps import has_strange_dtype, is_supported
 from ..interpreter import Interpreted
 from .engine import ObjectStore, engine
@@ -28,11 +29,11 @@ PICKS = ("gather", "scatter_add", "scatter_set")
 
 
 def compile_llvm(graph: Graph, store: ObjectStore | None = None) -> Any:
-    """Compile a graph; what has no kernel form, or no arithmetic here, is interpreted."""
-    if has_strange_dtype(graph) or not is_supported(lower(graph)):
-        return Interpreted(graph)
+    """Compile a graph; what has no kernel form, or no arithmetic here, is NumPy's."""
     if store is not None:
         engine().store = store
+    if has_strange_dtype(graph) or not is_supported(lower(graph)):
+        return segmented(graph, Compiled) or Interpreted(graph)
     return Compiled(graph)
 
 

@@ -12,15 +12,16 @@ from ....tracer.graph import Graph
 from ...kernel import Program
 from ...lower import lower
 from ...plan import program_of
+from ...segments import segmented
 from ...steps import has_strange_dtype, is_supported
 from ..interpreter import Interpreted
 from .source import RESERVED, Source, source_of
 
 
 def compile_numba(graph: Graph) -> Any:
-    """Compile a graph; what has no template, or no arithmetic in numba, is interpreted."""
+    """Compile a graph; what has no template, or no arithmetic in numba, is NumPy's."""
     if has_strange_dtype(graph) or not is_supported(lower(graph)):
-        return Interpreted(graph)
+        return segmented(graph, Compiled) or Interpreted(graph)
     return Compiled(graph)
 
 
