@@ -114,6 +114,7 @@ def _trial() -> Iterator[Finding]:
     from .jit import Function
 
     try:
+        backend = chosen()
         function = Function(_small, on_retrace="ignore")
         found = function(np.arange(3.0))
     except Exception as error:  # whatever it is, it is what the user came here for
@@ -124,7 +125,7 @@ def _trial() -> Iterator[Finding]:
         return
     origin = "loaded from the store" if function.stats.disk_hits else "compiled"
     yield Finding("trial", f"2 * x + 1 {origin} in {function.stats.compile_seconds:.2f} s, and right")
-    if chosen() == "llvm":
+    if backend == "llvm":
         from ..compiler.backends.llvm.engine import engine
 
         state = engine().runtime.pool.counters()
