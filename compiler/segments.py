@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..tracer.dims import RELATIONS, Dim, evaluate_size, names
-from ..tracer.evaluate import evaluate_node
+from ..tracer.evaluate import evaluate_node, settle
 from ..tracer.graph import BINDING, Graph, Node
 from ..tracer.types import INT64, ArrayType
 from .inline import inline
@@ -120,7 +120,7 @@ def _plain(value: Any) -> Any:
 
 def _constant(graph: Graph, values: dict[int, Any], index: int) -> Any:
     node = graph.nodes[index]
-    return node.param("value").array()[()] if node.op == "const" else values[index]
+    return settle(node.param("value").array(), node.type) if node.op == "const" else values[index]
 
 
 def _fresh(outputs: list[Any], inputs: Sequence[Any]) -> list[Any]:
