@@ -213,6 +213,14 @@ def _defaults(function: Any) -> tuple[Any, ...]:
     return (getattr(function, "__defaults__", None), *keywords, *keywords.values())
 
 
+def _is_ufunc(function: Any) -> bool:
+    """Whether a callable is a ufunc, or one with some arguments given."""
+    function = inspect.unwrap(function)
+    while isinstance(function, functools.partial):
+        function = inspect.unwrap(function.func)
+    return isinstance(function, np.ufunc)
+
+
 class Binder:
     """Puts a call's arguments in the order of the parameters, defaults filled in."""
 
@@ -220,9 +228,7 @@ class Binder:
         self.static = frozenset(static)
         self._function, self._given = function, _defaults(function)
         self.signature: inspect.Signature | None = None
-        if not isinstance(
-            inspect.unwrap(function), np.ufunc
-        ):  # theirs lists out=, where= and more, which are not arguments here
+        if not _is_ufunc(function):  # theirs lists out=, where= and more, which are not arguments here
             with contextlib.suppress(TypeError, ValueError):
                 self.signature = inspect.signature(function)
         parameters = [] if self.signature is None else list(self.signature.parameters.values())
@@ -249,7 +255,7 @@ class Binder:
     def leaves_free(self, name: str) -> bool:
         """Whether the function itself takes no argument of that name."""
         if self.signature is None:
-            return isinstance(inspect.unwrap(self._function), np.ufunc)
+            return _is_ufunc(self._function)
         takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in self.signature.parameters.values())
         return name not in self.names and not takes_any
 

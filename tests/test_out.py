@@ -1,5 +1,7 @@
 """`fn(*args, out=...)`: results in the caller's own arrays."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,11 @@ def test_a_parameter_called_out_is_an_argument_like_any_other():
     np.testing.assert_array_equal(add(np.ones(2), out=np.ones(2)), [2, 2])
     takes_all = nt.jit(lambda x, **rest: x + rest["out"])
     np.testing.assert_array_equal(takes_all(np.ones(2), out=np.ones(2)), [2, 2])
+
+
+def test_ufuncs_with_arguments_given():
+    x, out = np.arange(3.0), np.empty(3)
+    double = nt.jit(functools.partial(np.multiply, 2.0))
+    for _ in range(3):
+        np.testing.assert_array_equal(double(x), 2 * x)
+    assert double(x, out=out) is out and out[2] == 4
