@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numtape as nt
-from numtape.runtime.settings import settings
+from numtape.runtime.build import chosen
 
 from . import Function, Peer
 
@@ -16,7 +16,7 @@ class Numtape(Peer):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        return f"back end {settings().backend}"
+        return f"back end {chosen()}"
 
     def differentiate(self, f: Function, wrt: tuple[int, ...], args: tuple[Any, ...]) -> Function:
         return nt.value_and_grad(f, argnums=wrt) if wrt else nt.jit(f)
