@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
-from ..tracer.graph import NOWHERE, Const, Graph
+from ..tracer.dims import Dim, show_size
+from ..tracer.graph import NOWHERE, Const, Graph, Node
 from ..tracer.show import show_guard, show_type
 
 LETTER, LINE = 7.3, 16.0  # the size of a monospaced letter of 12 px, and of its line
 PAD, GAP, FALL = 10.0, 18.0, 34.0  # inside a box, between boxes, between layers
 SWEEPS = 6
+SHORT = 20  # letters of a parameter that is drawn
 
 
 @dataclass
@@ -50,13 +53,28 @@ def picture(graph: Graph) -> Picture:
         if index < len(graph.names):
             lines = [graph.names[index], show_type(node.type)]
         else:
-            words = [node.op, *[literal[a] for a in node.args if a in literal]]
+            words = [node.op, *[literal[a] for a in node.args if a in literal], *_params(node)]
             out.inner += [picture(value) for _, value in node.params if isinstance(value, Graph)]
             lines = [" ".join(words), show_type(node.type), *([str(loc)] if loc != NOWHERE else [])]
         args = list(dict.fromkeys(place[a] for a in node.args if a not in literal))
-        title = f"{reference[index]} = {node.op} {' '.join(literal.get(a, reference[a]) for a in node.args)}".strip()
+        words = [node.op, *[literal.get(a, reference[a]) for a in node.args], *_params(node)]
+        title = f"{reference[index]} = {' '.join(words)}"
         out.boxes.append(Box(lines, args, kind, graph.names[index] if index < len(graph.names) else title))
     return out
+
+
+def _params(node: Node) -> list[str]:
+    """The parameters of a node that are short: axes, sizes, words."""
+    return [f"{name}={text}" for name, value in node.params if len(text := _param(value)) in range(1, SHORT)]
+
+
+def _param(value: Any) -> str:
+    """A parameter as text; "" for a constant or a graph."""
+    if isinstance(value, Graph | Const):
+        return ""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_param, value))}{',' if len(value) == 1 else ''})"
+    return show_size(value) if isinstance(value, Dim) else str(value)
 
 
 def _number(const: Const) -> str:
@@ -177,6 +195,13 @@ def _layers(boxes: list[Box]) -> tuple[list[list[int]], list[tuple[int, int]]]:
     depth: list[int] = []
     for box in boxes:
         depth.append(max((depth[a] + 1 for a in box.args), default=0))
+    users: list[list[int]] = [[] for _ in boxes]
+    for k, box in enumerate(boxes):
+        for a in box.args:
+            users[a].append(depth[k])
+    for k, box in enumerate(boxes):
+        if box.kind != "input" and not box.args and users[k]:
+            depth[k] = min(users[k]) - 1  # what depends on no input stands where it is used
     layers: list[list[int]] = [[] for _ in range(max(depth, default=-1) + 1)]
     for k, d in enumerate(depth):
         layers[d].append(k)

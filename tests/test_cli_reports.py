@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -275,3 +276,27 @@ def test_doctor_finds_wrong_results(examined, monkeypatch):
     code, text = examined(NUMTAPE_BACKEND="numba")
     assert code == 1
     assert "! trial: Please report this: it should be 1, 3, 5." in text
+
+
+# -- docs ------------------------------------------------------------------------------------------------------------
+
+DOCS = (Path(__file__).parents[1] / "docs" / "diagnostics.md").read_text()
+
+
+def test_the_example_of_the_docs(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL)
+    expected = re.findall(r"^print\(.*\) +# (.*)$", code, re.MULTILINE)
+    (tmp_path / "example.py").write_text(code)
+    done = subprocess.run([sys.executable, tmp_path / "example.py"], capture_output=True, text=True, timeout=60)
+    assert (done.stdout.splitlines(), done.stderr) == (expected, "") and len(expected) == 3
+
+
+def test_the_docs_name_all_there_is():
+    commands = re.findall(r"^\| `numtape (\w+)", DOCS, re.MULTILINE)
+    listed = [c.name for c in app.registered_commands] + [g.name for g in app.registered_groups]
+    assert sorted(commands) == sorted(listed)
+    folder = Path(doctor.__file__).parent
+    sources = [(folder / f"{name}.py").read_text() for name in ("explain", "guards", "reasons")]
+    codes = set(re.findall(r'"([A-Z]+_[A-Z]+|DTYPE|RANK|VARIABLE|ALIASING|CLEARED|EVICTED)"', "".join(sources)))
+    assert len(codes) > 15
+    assert not {c for c in codes - {"NOT_TRACED"} if f"`{c}`" not in DOCS}

@@ -152,6 +152,20 @@ f(x: f64[x.0]) -> f64[x.0]
     assert len(root.findall("s:g", NS)) == 4
 
 
+def test_parameters_and_what_depends_on_no_input():
+    graph = parse("""
+f(x: f64[x.0, 3]) -> f64[]
+  %1: ~i64[] = size  {size=x.0}
+  %2: f64[3] = sum x  {axes=(0,)}
+  %3: f64[] = sum %2  {axes=(0,)}
+  %4: f64[] = divide %3 %1
+  return %4
+""")
+    found = boxes(svg(graph))
+    assert [texts[0] for _, texts in found] == ["x", "size size=x.0", "sum axes=(0,)", "sum axes=(0,)", "divide"]
+    assert found[1][0][1] == found[3][0][1], "the size stands where it is used"
+
+
 def test_an_empty_graph():
     graph = parse("f() -> \n  return ")
     assert ET.fromstring(svg(graph)).find("s:title", NS).text == "Graph of f"
