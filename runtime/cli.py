@@ -13,6 +13,7 @@ from .changes import changes
 from .cli_look import write
 from .cli_run import listening, run_script
 from .events import Event
+from .fragments import visible
 from .printing import columns, print_report
 from .report import Report, collect, from_lines, to_lines
 from .settings import settings
@@ -98,7 +99,7 @@ def _verdict(report: Report, before: Report | None, allowed: int | None) -> int:
         code = TOO_MANY
     worse = [] if before is None else [c for c in changes(before, report) if c.kind == "worse"]
     for change in worse:
-        print(f"numtape: more than in the baseline: {change.text}", file=sys.stderr)
+        print(f"numtape: more than in the baseline: {visible(change.text)}", file=sys.stderr)
     return TOO_MANY if worse else code
 
 
@@ -133,7 +134,7 @@ def diff_command(
     counts = {kind: sum(c.kind == kind for c in found) for kind in ("worse", "better")}
     print(f"numtape: {counts['worse']} worse, {counts['better']} better")
     for change in found:
-        print(change)
+        print(visible(str(change)))
     raise typer.Exit(TOO_MANY if counts["worse"] else 0)
 
 

@@ -11,11 +11,10 @@ import typer
 
 from .cache import Entry, Table
 from .cli_run import run_target, title_of
+from .fragments import visible
 from .inspect import SOURCES, STAGES, describe_table, stage_graph, stage_source
 from .printing import why_text
 from .report import from_lines, record_of
-
-FORMATS = ("text", "dot", "svg")
 
 Arguments = Annotated[
     list[str] | None,
@@ -47,7 +46,7 @@ def why_command(
         raise typer.BadParameter(f"{target} has {len(again)} retraces: there is no number {wanted}")
     shown = again[wanted - 1] if again else events[-1]
     name, line = shown["function"], os.path.basename(shown["line"])
-    print(f"# {name} ({line}): " + (f"retrace {wanted} of {len(again)}" if again else "never traced again"))
+    print(visible(f"# {name} ({line}): ") + (f"retrace {wanted} of {len(again)}" if again else "never traced again"))
     print(why_text(shown))
     raise typer.Exit(code)
 
@@ -80,7 +79,8 @@ def graph_command(
     target: Target,
     arguments: Arguments = None,
     stage: Annotated[str, typer.Option(help=f"One of {', '.join(STAGES)}.")] = "traced",
-    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "text",
+    as_dot: Annotated[bool, typer.Option("--dot", help="In Graphviz's language.")] = False,
+    as_svg: Annotated[bool, typer.Option("--svg", help="Drawn, as one file that needs nothing else.")] = False,
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write the graph there instead.")] = None,
 ) -> None:
     """Run a script and print the newest graph of one of its functions: as text, for Graphviz, or drawn.
@@ -91,11 +91,11 @@ def graph_command(
     """
     from .drawing import dot, svg
 
-    if form not in FORMATS:
-        raise typer.BadParameter(f"--format must be one of {', '.join(FORMATS)}, not {form!r}")
-    written: dict[str, Callable[[Any], str]] = {"text": str, "dot": dot, "svg": svg}
+    if as_dot and as_svg:
+        raise typer.BadParameter("--dot and --svg exclude each other")
+    written: Callable[[Any], str] = dot if as_dot else svg if as_svg else str
     # a headline would spoil what other programs read
-    _show(target, arguments, _newest(lambda e: written[form](stage_graph(e, stage))), output, form == "text")
+    _show(target, arguments, _newest(lambda e: written(stage_graph(e, stage))), output, written is str)
 
 
 def source_command(
@@ -135,10 +135,11 @@ def _show(
         except (TypeError, ValueError) as error:
             raise typer.BadParameter(str(error)) from error
         parts.append(f"# {title_of(events[-1])} ({events[-1].line})\n{text}" if headed else text)
+    text = "\n".join(parts if headed else parts[-1:])
     if output is None:
-        print("\n".join(parts))
+        print(text)
     else:
-        write(output, "".join(f"{part}\n" for part in (parts if headed else parts[-1:])), "--output")
+        write(output, f"{text}\n", "--output")
     raise typer.Exit(code)
 
 

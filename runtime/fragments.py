@@ -12,10 +12,17 @@ if TYPE_CHECKING:
     from .report import Report
 
 
+def visible(text: str) -> str:
+    """A text with characters that can't be seen written out.
+
+    A file may hold some that steer a terminal or turn a line around, and half ones that can't be written at all.
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
 def plain(text: object) -> str:
     """A text in HTML, as it is: no markup, and nothing that a reader can't see."""
-    # a name can hold characters that turn the text around, and a file half ones that have no bytes
-    return html.escape("".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in str(text)))
+    return html.escape(visible(str(text)))
 
 
 def comparison_html(rows: Iterable[Sequence[str]]) -> str:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from .fragments import visible
 from .report import Report, Row
 
 WIDTH = 140  # of a report that goes to no terminal
@@ -44,13 +45,13 @@ def _grid(rows: list[Row]) -> Grid:
     for r in rows:
         counts = [str(r.calls), str(r.hits), str(r.traces), f"{r.trace_seconds:.2f}", f"{r.compile_seconds:.2f}"]
         cells = [r.function, os.path.basename(r.line), *counts, r.break_even, r.worst or "-"]
-        grid.add_row(*[Text(cell) for cell in cells])  # Text: brackets in names are no markup
+        grid.add_row(*[Text(visible(cell)) for cell in cells])  # Text: brackets in names are no markup
     return grid
 
 
 def plain(console: Console, text: str) -> None:
     """Print a text as it is: no markup, no breaks of its lines."""
-    console.print(text, markup=False, soft_wrap=True)
+    console.print(visible(text), markup=False, soft_wrap=True)
 
 
 def columns(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[str]:
@@ -69,4 +70,4 @@ def why_text(event: dict[str, Any]) -> str:
     if event["entries"]:
         lines += ["", "Compiled entries, and why each did not serve:"]
         lines += [f"  {k}. {text}" for k, text in enumerate(event["entries"], 1)]
-    return "\n".join(lines)
+    return visible("\n".join(lines))

@@ -198,6 +198,18 @@ def test_a_wrong_back_end(script):
         assert done.stderr == "numtape: NUMTAPE_BACKEND must be one of auto, llvm, numba, not 'gpu'\n"
 
 
+def test_graphs_for_other_programs(script, tmp_path):
+    done = numtape("graph", f"{script}:power", "--dot", 2)
+    assert done.returncode == 0 and done.stdout.startswith('digraph "power" {') and done.stdout.endswith("}\n")
+    drawn = tmp_path / "graph.svg"
+    done = numtape("graph", f"{script}:power", 2, "--svg", "--output", drawn)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert drawn.read_text().startswith("<svg ") and drawn.read_text().endswith("</svg>\n")
+    assert numtape("graph", f"{script}:power", 2, "--svg", "--dot").returncode == 2
+    done = numtape("graph", f"{script}:power", 2, "--svg", "--output", tmp_path / "none" / "x.svg")
+    assert done.returncode == 2 and "--output" in done.stderr
+
+
 def test_exit_codes_are_in_the_help():
     for command in ("run", "report", "why", "signatures", "graph", "source", "diff", "doctor"):
         done = inside(command, "--help")

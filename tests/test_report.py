@@ -12,6 +12,7 @@ from numtape.runtime import breakeven
 from numtape.runtime.changes import changes
 from numtape.runtime.cli_run import listening
 from numtape.runtime.fragments import plain
+from numtape.runtime.printing import why_text
 from numtape.runtime.report import Report, Row, collect, from_lines, to_lines
 from numtape.runtime.report_html import MOST, page
 
@@ -239,6 +240,12 @@ def test_hostile_texts_stay_texts(text):
         shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
         assert parsed.text.count(shown) == plainly.text.count(word)
         assert [t for t in parsed.texts if t[0] == "script"] == [t for t in plainly.texts if t[0] == "script"]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_hostile_texts_do_not_steer_a_terminal(text):
+    printed = str(hostile_report(text)) + why_text(hostile_report(text).events[0])
+    assert printed.encode() and all(c.isprintable() or c == "\n" for c in printed)
 
 
 def test_plain():
