@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import threading
-import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -15,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..tracer.graph import Graph
-from ..tracer.library import is_users_name
 from ..tracer.tensor import Tensor
 from ..tracer.values import Value
 from ..tracer.variable import Variable
@@ -23,7 +20,7 @@ from .build import compile_optimised, native
 from .events import ALIASING, Event, History, Miss, present
 from .lanes import Tally, native_result, pruned
 from .recording import Effect, Recording, Source, alias_pattern, content, refuse_overlap
-from .signature import Same, Signature, spec_of
+from .signature import Signature, spec_of
 
 
 @dataclass
@@ -249,26 +246,6 @@ def all_tables() -> list[Table]:
     """The tables of this process, for reports."""
     with _tables_lock:
         return list(_tables.values())
-
-
-def code_key(function: Any) -> Any:
-    """What makes two function objects the same program: their code, or the object itself."""
-    if isinstance(function, types.FunctionType):
-        # two modules, or two runs of exec, have their own globals, and so nothing to share
-        return (function.__code__, function.__module__, function.__qualname__, id(function.__globals__))
-    key = getattr(function, "_key", None) if hasattr(type(function), "__numtape_transform__") else None
-    if key is not None:
-        return key
-    # what a method is bound to and what a partial holds is captured: read anew at each call, and checked
-    if isinstance(function, types.MethodType):
-        return ("method", code_key(function.__func__))
-    if type(function) is functools.partial:
-        return ("partial", code_key(function.func), len(function.args), tuple(function.keywords))
-    call = vars(type(function)).get("__call__")
-    if isinstance(call, types.FunctionType) and is_users_name(type(function).__module__):
-        return ("object", code_key(call))
-    # by identity, and kept alive with the table: an equal object may compute something else, an id may come back
-    return Same(function)
 
 
 @dataclass

@@ -10,8 +10,8 @@ from typing import Any
 from ..tracer.dims import Dim, atom, names, show_size, substitute
 from ..tracer.graph import BINDING, Graph, Guard, Why
 from .events import ALIASING, Event, Miss
+from .identity import python_function
 from .reasons import Reason, line_text
-from .signature import python_function
 
 
 @dataclass(frozen=True)
@@ -132,10 +132,11 @@ def _from_branch(guard: Guard, graph: Graph | None) -> Reason:
     on = " and ".join(f"`{name}`" for name in found[:3]) if found else "computed values"
     sentence = f"the branch at {guard.loc} on {on} went the other way: {before} → {after}"
     turns = line_text(guard.loc).startswith("while ")
-    fix = "Each number of turns is compiled once. To need one trace, write it with array operations." if turns else _CHOOSE
+    fix = _TURNS if turns else _CHOOSE
     return Reason("BRANCH_TAKEN", argument, before, after, guard.loc, sentence, fix)
 
 
+_TURNS = "Each number of turns is compiled once. To need one trace, write it with array operations."
 _CHOOSE = "Both outcomes are compiled now. To need one trace, compute both sides and choose: np.where(condition, a, b)."
 
 

@@ -19,13 +19,14 @@ from ..tracer.ops import OPS
 from ..tracer.tape import Tape
 from ..tracer.tensor import Tensor
 from ..tracer.values import Value, lift
-from .cache import Entry, Plan, Stats, code_key, table_of
+from .cache import Entry, Plan, Stats, table_of
 from .events import Event, Miss
 from .explain import announce, announce_failure, announce_fallback
+from .identity import code_key, python_function
 from .into import write_into
 from .lanes import Lanes, Slotted
 from .recording import Recording, record
-from .signature import Binder, Marked, Signature, flatten, python_function, spec_of
+from .signature import Binder, Marked, Signature, flatten, spec_of
 
 
 class Function(Slotted):

@@ -10,7 +10,8 @@ from typing import Any
 
 from ..tracer.graph import Loc
 from .events import Event
-from .signature import Same, Signature, Spec
+from .identity import Code, Same
+from .signature import Signature, Spec
 
 OPEN_ENDED = ("LOOP_TRIP_COUNT", "STATIC_VALUE", "SHAPE_GUARD", "TREE_STRUCTURE")
 """Reasons that can come back without end: each value is another trace."""
@@ -150,6 +151,8 @@ def _is_number(spec: Spec) -> bool:
 def _static_kind(detail: Any) -> str:
     if isinstance(detail, tuple) and len(detail) == 2 and isinstance(detail[0], str):
         return detail[0]
+    if isinstance(detail, Code) or (callable(detail) and not isinstance(detail, type)):
+        return "function"
     return type(_static_item(detail)).__name__
 
 
@@ -169,8 +172,6 @@ def spec_text(spec: Spec) -> str:
 
 def static_text(detail: Any) -> str:
     """How a static value is written, shortened."""
-    if isinstance(detail, tuple) and len(detail) == 2 and isinstance(detail[0], Same):
-        return f"{type(detail[0].item).__name__}.{detail[1].__name__}"
     item = _static_item(detail)
     if isinstance(detail, Same):
         return type(item).__name__  # its repr may hold an address

@@ -21,26 +21,9 @@ from ..tracer.tensor import Tensor
 from ..tracer.types import SHORT
 from ..tracer.values import check_dtype
 from ..tracer.variable import Variable
+from .identity import Code, Same
 
 _NAMESPACE = "numtape"
-
-
-class Same:
-    """A static object, compared by identity: two objects with equal contents are two signatures."""
-
-    __slots__ = ("item",)
-
-    def __init__(self, item: object) -> None:
-        self.item = item
-
-    def __hash__(self) -> int:
-        return id(self.item)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.item is other.item
-
-    def __repr__(self) -> str:
-        return f"{type(self.item).__name__} at {id(self.item):#x}"
 
 
 class Spec(NamedTuple):
@@ -70,7 +53,7 @@ class Signature(NamedTuple):
 
 INT, FLOAT = Spec("int"), Spec("float")
 _BY_VALUE = (
-    str, bytes, bool, type(None), type, np.dtype, enum.Enum, frozenset, types.FunctionType,
+    str, bytes, bool, type(None), type, np.dtype, enum.Enum, frozenset,
     types.BuiltinFunctionType, types.EllipsisType, np.ufunc,
 )  # fmt: skip
 _arrays: dict[tuple[Any, int], Spec] = {}
@@ -100,15 +83,14 @@ def spec_of(leaf: Any, path: str) -> Spec:
         check_dtype(np.dtype(complex), f"argument `{path}`")
     if kind is bool:
         return Spec("static", ("bool", leaf))
-    if isinstance(leaf, types.MethodType):
-        # a new bound object each time it is read, but the same method of the same instance
-        return Spec("static", (Same(leaf.__self__), leaf.__func__))
+    if isinstance(leaf, types.FunctionType | types.MethodType | functools.partial):
+        return Spec("static", Code(leaf))
     if isinstance(leaf, _BY_VALUE):
         return Spec("static", leaf)
     if isinstance(leaf, set | bytearray):
         text = f"argument `{path}` is a {kind.__name__}, which can't be part of a signature"
         raise DtypeError(layout(text, fix="Pass a tuple, a list or a dict instead."))
-    if _has_compiled_methods(kind):
+    if _has_compiled_methods(kind):  # type: ignore[arg-type]  # a class is hashable
         # its methods are one program for all objects: what they read of one is captured, and checked at each call
         return Spec("static", ("object", kind))
     return Spec("static", Same(leaf))
@@ -190,21 +172,6 @@ class Marked:
         except TypeError:
             return Spec("static", Same(self.item))
         return Spec("static", (type(self.item), self.item))
-
-
-def python_function(function: Any) -> types.FunctionType | None:
-    """The Python function inside of a method, a partial, a transform or a callable object; None where there is none."""
-    while not isinstance(function, types.FunctionType):
-        if isinstance(function, types.MethodType):
-            function = function.__func__
-        elif isinstance(function, functools.partial):
-            function = function.func
-        elif hasattr(type(function), "__numtape_transform__"):
-            function = function._function
-        else:
-            function = vars(type(function)).get("__call__")
-            return function if isinstance(function, types.FunctionType) else None
-    return function
 
 
 def _defaults(function: Any) -> tuple[Any, ...]:

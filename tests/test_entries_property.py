@@ -17,22 +17,14 @@ import numtape as nt
 
 QUARTERS = st.integers(-8, 8).map(lambda n: n / 4)
 SLICES = (
-    "y[:k]",
-    "y[k:]",
-    "y[1:]",
-    "y[:-1]",
-    "y[-1:]",
-    "y[::-1]",
-    "y[::2]",
-    "y[len(y) // 2 :]",
-    "y[: box.width]",
+    "y[:k]", "y[k:]", "y[1:]", "y[:-1]", "y[-1:]", "y[::-1]", "y[::2]", "y[len(y) // 2 :]", "y[: box.width]",
     "y[: k + 1]",
-)
+)  # fmt: skip
 MIXED = (
-    "y + s", "y * s", "y - k", "y * rate", "y + box.shift", "y + weights[: len(y)]", "y * weights.sum()", "-y", "abs(y)",
-    "np.maximum(y, s)", "np.where(y > s, y, k)", "y + np.arange(len(y))", "np.concatenate([y, np.zeros(k), x[:1]])",
-    "np.roll(y, k)", "np.cumsum(y)", "y + len(x)", "y - y.sum()", "y + x[: len(y)].sum()", "np.append(y, rate)",
-    "y * params['a'] + params['b'][0]", "helper(y, k)",
+    "y + s", "y * s", "y - k", "y * rate", "y + box.shift", "y + weights[: len(y)]", "y * weights.sum()", "-y",
+    "abs(y)", "np.maximum(y, s)", "np.where(y > s, y, k)", "y + np.arange(len(y))",
+    "np.concatenate([y, np.zeros(k), x[:1]])", "np.roll(y, k)", "np.cumsum(y)", "y + len(x)", "y - y.sum()",
+    "y + x[: len(y)].sum()", "np.append(y, rate)", "y * params['a'] + params['b'][0]", "helper(y, k)",
 )  # fmt: skip
 ASKED = (
     "y.sum() > {}", "s < {}", "k > {}", "len(y) > {}", "rate >= {}", "box.shift > {}", "(y > {}).any()", "k % 2 == 0",

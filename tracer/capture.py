@@ -319,10 +319,10 @@ class Captures:
         self.cells.settle(self, strict)
 
     def _apart(self) -> list[Check]:
-        """Objects that each call may bring anew, and others of their class that they are not: the body may ask."""
-        objects = [(type(value), path) for value, given, path in self._known.values() if _is_object(value, given)]
-        fresh = [(cls, path) for cls, path in objects if path and path[-1][0] in ("arg", "self", "bound")]
-        return [Check(p, "other", q) for cls, p in fresh for kind, q in objects if kind is cls and q != p]
+        """Objects and functions that each call may bring anew, and others of their sort that they are not."""
+        known = [(_sort_of(value, given), path) for value, given, path in self._known.values()]
+        fresh = [(sort, path) for sort, path in known if sort and path and path[-1][0] in ("arg", "self", "bound")]
+        return [Check(p, "other", q) for sort, p in fresh for other, q in known if other == sort and q != p]
 
     def finish(self) -> None:
         """Carry over what can be, after a run that may have failed."""
@@ -372,9 +372,12 @@ def _wrapped(value: Any) -> str:
     return "py_func" if type(value).__module__.startswith("numba.") and hasattr(value, "py_func") else ""
 
 
-def _is_object(value: Any, given: Any) -> bool:
-    """Whether a stand-in is that of an object, which is checked by its class."""
-    return given is not value and objects.real_object(given) is value
+def _sort_of(value: Any, given: Any) -> Any:
+    """What is checked of a value that need not be the same object: the code of a function, the class of an object."""
+    if isinstance(value, types.FunctionType):
+        return value.__code__
+    replaced = given is not value and (isinstance(value, functools.partial) or objects.real_object(given) is value)
+    return type(value) if replaced else None
 
 
 def _is_iterator(value: Any) -> bool:

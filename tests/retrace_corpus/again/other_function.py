@@ -1,4 +1,4 @@
-"""A lambda that is made anew at each call is passed as an argument."""
+"""Another function is passed as an argument."""
 
 import numpy as np
 
