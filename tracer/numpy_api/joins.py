@@ -137,7 +137,9 @@ def insert(arr, obj, values, axis=None):
     if axis is None:
         x, axis = flat(x), 0
     axis = axis_of(axis, rank_of(x))
-    places = _places("insert", obj, force(sizes(x)[axis]), extra=1)
+    length = sizes(x)[axis]
+    place = _place(obj, length, length)
+    places = _places("insert", obj, force(length), extra=1) if place is None else []
     new = cast(array(values), dtype_of(x))
     scalar = np.ndim(obj) == 0 and not isinstance(obj, slice)
     if scalar:
@@ -147,6 +149,10 @@ def insert(arr, obj, values, axis=None):
             new = emit("expand_dims", new, axes=tuple(range(rank_of(x) - rank_of(new))))
         perm = [*range(1, axis + 1), 0, *range(axis + 1, rank_of(x))]
         new = emit("transpose", new, perm=tuple(perm)) if axis else new
+        if place is not None:
+            count = sizes(new)[axis]
+            new = broadcast_to(new, tuple(count if i == axis else s for i, s in enumerate(sizes(x))))
+            return _joined([cut(x, axis, 0, place), new, cut(x, axis, place, length - place)], axis)
         places = places * force(sizes(new)[axis])
     target = tuple(len(places) if i == axis else s for i, s in enumerate(sizes(x)))
     new = broadcast_to(new, target)
@@ -163,10 +169,24 @@ def delete(arr, obj, axis=None):
     if axis is None:
         x, axis = flat(x), 0
     axis = axis_of(axis, rank_of(x))
-    length = force(sizes(x)[axis])
+    size = sizes(x)[axis]
+    place = _place(obj, size, size - 1)
+    if place is not None:
+        return _joined([cut(x, axis, 0, place), cut(x, axis, place + 1, size - place - 1)], axis)
+    length = force(size)
     gone = set(_places("delete", obj, length))
     kept = constant(np.array([i for i in range(length) if i not in gone], dtype=np.intp))
     return emit("gather", x, kept, axes=(axis,), at=axis)
+
+
+def _place(obj: Any, length: int | Dim, last: int | Dim) -> int | Dim | None:
+    """One position, counted from the front; None where there are several, or none that lies up to `last`."""
+    whole = isinstance(obj, int | np.integer) and not isinstance(obj, bool)
+    if not (whole or (isinstance(obj, Scalar | Tensor) and rank_of(obj) == 0 and dtype_of(obj).kind in "iu")):
+        return None
+    place = to_size(obj)
+    place = length + place if facts().less(place, 0) else place
+    return None if facts().less(place, 0) or facts().less(last, place) else place
 
 
 def _places(function: str, obj: Any, length: int, extra: int = 0) -> list[int]:
