@@ -116,8 +116,9 @@ def _from_guard(item: Failed, event: Event) -> Reason:
             if text.startswith("while "):
                 fix = "The loop is unrolled for each count. Write it with array operations, or call it with few counts."
                 return reason("LOOP_TRIP_COUNT", why, fix)
-            code = "SHAPE_GUARD" if _AXIS.search(chosen) or not _ASKS.search(text) else "BRANCH_TAKEN"
-            return reason(code, why, _CHOOSE)
+            asked = bool(_ASKS.search(text))
+            code = "SHAPE_GUARD" if _AXIS.search(chosen) or not asked else "BRANCH_TAKEN"
+            return reason(code, why, _CHOOSE if asked else "Both cases are compiled now: neither is traced again.")
 
 
 _AXIS = re.compile(r"\.(\d+)$")

@@ -199,10 +199,12 @@ def _convolve(a: Any, v: Any, mode: Any, name: str) -> Any:
     a, v = promote([emit("reshape", x, shape=(1,)) if rank_of(x) == 0 else x for x in (a, v)])
     if rank_of(a) != 1 or rank_of(v) != 1:
         raise ValueError("object too deep for desired array")
-    if facts().less(sizes(a)[0], sizes(v)[0]):
+    # padded all around, a window of known size may be longer than what it slides over
+    known = mode == "full" and isinstance(sizes(v)[0], int)
+    if not known and facts().less(sizes(a)[0], sizes(v)[0]):
         a, v = v, a
     n, m = sizes(a)[0], sizes(v)[0]
-    if facts().sign(m) == 0:
+    if facts().sign(m) == 0 or (known and facts().sign(n) == 0):
         raise ValueError(f"{'v' if facts().sign(n) else 'a'} cannot be empty")
     border = {"full": m - 1, "valid": 0, "same": floordiv(m, 2)}[mode]
     after = {"full": m - 1, "valid": 0, "same": m - 1 - floordiv(m, 2)}[mode]
