@@ -14,9 +14,7 @@ from random_graphs import samples
 from rows import pairing, slope, trace
 
 from numtape.compiler.backends.interpreter import Interpreted
-from numtape.compiler.backends.llvm import pieces, tiles
 from numtape.compiler.gradient import vjp
-from numtape.compiler.kernel import Let
 from numtape.compiler.pipeline import compile_graph
 from numtape.compiler.simplify import simplify
 from numtape.tracer.dims import atom
@@ -50,27 +48,6 @@ def assert_agrees(graph, values, bound=1e-9):
 @given(samples())
 def test_random_graphs(sample):
     assert_agrees(sample.graph, sample.inputs)
-
-
-@slow
-@given(samples())
-def test_random_graphs_in_pieces(sample):
-    """Every loop body of more than four statements is cut, as those of hundreds are, and rows go in tiles of three."""
-    want = interpret(sample.graph, sample.inputs)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "LONGEST", 4)
-        patch.setattr(pieces, "LENGTH", 4)
-        patch.setattr(pieces, "TURNS", 2)
-        patch.setattr(tiles, "TILE", 3)
-        patch.setattr(tiles, "_is_math", lambda statement: isinstance(statement, Let))
-        status, got = compile_graph(sample.graph, "llvm").run(sample.inputs)
-    if isinstance(want, Exception):
-        assert_refused(status, want)
-        return
-    assert status == 0
-    single = any(getattr(n.type, "dtype", None) == np.float32 for n in sample.graph.nodes)
-    for a, b in zip(got, want, strict=True):
-        assert_close(a, b, relative(1e-3 if single else 1e-9))
 
 
 @slow

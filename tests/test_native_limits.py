@@ -5,9 +5,15 @@ import sys
 
 import numpy as np
 import pytest
+from agreement import assert_close, assert_refused, interpret, relative
+from hypothesis import HealthCheck, given, settings
+from random_graphs import samples
 
 import numtape as nt
+from numtape.compiler.backends.llvm import pieces, tiles
 from numtape.compiler.backends.llvm.compiled import native_text
+from numtape.compiler.kernel import Let
+from numtape.compiler.pipeline import compile_graph
 
 RNG = np.random.default_rng(0)
 
@@ -83,6 +89,46 @@ def test_a_running_value_in_a_long_body_keeps_its_order():
 
     x = RNG.normal(size=90)
     np.testing.assert_allclose(nt.jit(f)(x), f(x), rtol=1e-11)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example])
+@given(samples())
+def test_random_graphs_in_pieces(sample):
+    """Every loop body of more than four statements is cut, as those of hundreds are, and rows go in tiles of three."""
+    want = interpret(sample.graph, sample.inputs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "LONGEST", 4)
+        patch.setattr(pieces, "LENGTH", 4)
+        patch.setattr(pieces, "TURNS", 2)
+        patch.setattr(tiles, "TILE", 3)
+        patch.setattr(tiles, "_is_math", lambda statement: isinstance(statement, Let))
+        status, got = compile_graph(sample.graph, "llvm").run(sample.inputs)
+    if isinstance(want, Exception):
+        assert_refused(status, want)
+        return
+    assert status == 0
+    single = any(getattr(n.type, "dtype", None) == np.float32 for n in sample.graph.nodes)
+    for a, b in zip(got, want, strict=True):
+        assert_close(a, b, relative(1e-3 if single else 1e-9))
+
+
+QUIET = [
+    lambda x: np.cumsum(np.exp(x)), lambda x: np.argmax(np.exp(x)), lambda x: np.prod(np.exp(x)),
+    lambda x: np.max(np.exp(x)), lambda x: np.exp(x)[::-1] * np.exp(x), lambda x: np.any(np.exp(x) > 1),
+    lambda x: np.fmod(np.exp(x), x), lambda x: np.exp(x[1:]) * np.log(x[:-1]), lambda x: np.cumprod(np.sin(x)),
+    lambda x: np.exp(np.where(x > 0.5, x, 0)), lambda x: np.exp(x)[np.arange(40) % 7],
+    lambda x: np.exp(x).astype(np.int64) ** 2 // 3, lambda x: np.var(np.exp(x.reshape(5, 8)), axis=0),
+    lambda x: np.bincount(np.arange(40) % 7, np.exp(x)), lambda x: np.floor_divide(np.exp(x), 0.3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(QUIET)))
+def test_the_compiler_writes_nothing_on_stderr(number, capfd):
+    """LLVM complains there of loops that were to be vectorised and can't be."""
+    x = RNG.uniform(0.1, 1.0, size=40)
+    np.testing.assert_allclose(nt.jit(QUIET[number])(x), QUIET[number](x), rtol=1e-12)
+    shown = capfd.readouterr()
+    assert not shown.err and not shown.out
 
 
 HUGE = """

@@ -6,7 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...kernel import Accumulate, Cell, Check, If, Loop, Result, Statement, Wrap
+from ...kernel import (
+    Accumulate,
+    Cell,
+    Let,
+    Load,
+    Loop,
+    Position,
+    Result,
+    Statement,
+    Store,
+    Update,
+    Within,
+)  # fmt: skip
 from ...nests import start_of
 from ...rows import defines, scalars_read
 from .code import constant, type_of
@@ -15,6 +27,7 @@ from .tiles import segments, write_tiles
 from .writer import INTEGER, Names, Writer
 
 Around = tuple[Callable[[str], None], Callable[[str], None]]
+VECTORS = ("sum", "prod", "max", "min", "any", "all")  # cells whose loops LLVM turns into vectors
 MANY = 15  # values in flight, from which the wider form loses more by spilling than it gains
 BLOCK = 512  # terms that are added up plainly, before two-sum joins the blocks
 
@@ -29,6 +42,11 @@ def in_flight(body: tuple[Statement, ...]) -> int:
         waiting.update(name for name in defines(item) if last.get(name, -1) > number)
         most = max(most, len(waiting))
     return most
+
+
+def _is_call(s: Let) -> bool:
+    """Whether a primitive calls a function that has no vector form: C's fmod for floats, a loop for integer powers."""
+    return s.op in ("fmod", "remainder", "floordiv") if s.dtype.kind == "f" else s.op == "pow"
 
 
 @dataclass
@@ -194,10 +212,30 @@ class Body(Writer):
             self._two_sum(cell, code.emit(f"load {type_of(cell.dtype)}, ptr {cell.part}"))
             cell.part = ""
 
+    def _vectorises(self, item: Loop) -> bool:
+        """Whether LLVM finds no hindrance: where it finds one in a loop with a width, it writes so on stderr."""
+        places: dict[str, set[Any]] = {}
+        written: set[str] = set()
+        for s in item.body:
+            if isinstance(s, Accumulate):
+                cell = self.cells[s.cell]
+                if s.how not in VECTORS or (s.how == "prod" and cell.dtype.kind == "f"):
+                    return False
+            elif isinstance(s, Load | Store | Update):
+                memory = self.names.root(s.buffer)
+                places.setdefault(memory, set()).add((s.buffer, s.index))
+                if not isinstance(s, Load):
+                    written.add(memory)
+                    if not any(name == item.name for a in s.index for name, _ in a.terms):
+                        return False  # each turn writes to the same place
+            elif not isinstance(s, Position | Within) and not (isinstance(s, Let) and not _is_call(s)):
+                return False
+        return all(len(places[memory]) == 1 for memory in written)
+
     def _note_of(self, item: Loop, called: int, inner: bool) -> Callable[[], str]:
         def note() -> str:
             math = set(self._called[called:])
-            if not inner or not math or any(isinstance(s, Wrap | Check | If) for s in item.body):
+            if not inner or not math or not self._vectorises(item):
                 return ""
             widths = sorted(set.intersection(*(set(self.module.lanes[short]) for short in math)))
             return self.module.vector_note(widths[-1] if in_flight(item.body) <= MANY else widths[0])
