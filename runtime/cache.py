@@ -59,13 +59,7 @@ class Entry:
     @cached_property
     def native_result(self) -> Any:
         """What a native entry would return, where calls may reach this one at once."""
-        recording = self.recording
-        kinds = [s.kind for s in recording.sources]
-        leaves = kinds.count("leaf")
-        # arguments in their order, then what was captured, and nothing to carry out
-        fits = kinds == ["leaf"] * leaves + ["capture"] * (len(kinds) - leaves)
-        fits &= [s.index for s in recording.sources] == [*range(leaves), *range(len(kinds) - leaves)]
-        fits &= leaves == len(recording.specs) and not recording.effects and recording.aliases is None
+        fits = not self.recording.effects and self.recording.aliases is None
         return native_result(self.plan, self.compiled) if fits else None
 
     def captured(self, function: Any, leaves: Sequence[Any]) -> list[Any] | Miss:

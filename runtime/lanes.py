@@ -7,12 +7,15 @@ layout of every argument, and the guards; so what it answers is what the long wa
 
 from __future__ import annotations
 
+import types
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ..tracer.readers import REFUSED, Given
 
 if TYPE_CHECKING:
     from .cache import Entry, Plan
@@ -103,36 +106,63 @@ class Lanes:
         Of the arguments `given` came with the call, and the others are defaults.
         """
         way = (entry, given)
-        if len(self._ways) >= MOST or way in self._ways:
+        if len(self._ways) >= MOST or way in self._ways or entry.native_result is None:
             return
         if given < len(args) and len(getattr(function._function, "__defaults__", None) or ()) < len(args) - given:
             return
         if len(args) != len(leaves) or any(a is not b for a, b in zip(args, leaves, strict=True)):
             return
-        shape = entry.native_result
-        if shape is None:
+        brought = _brought(entry, leaves, given)
+        if brought is None:
             return
-        recording, count, table = entry.recording, len(args), function._table
-        specs = [*recording.specs, *recording.capture_specs]
-        bind = recording.captures.caller(count, [k for k, spec in enumerate(specs) if spec.kind == "int"], given)
-        result, numbers = shape
+        bind, table = entry.recording.captures.caller(brought), function._table
+        result, numbers = entry.native_result
         with table.lock:
             # meanwhile another thread may have opened this lane, or cleared the cache
             if way in self._ways or entry not in table.entries.get(signature, ()):
                 return
-            following = _SLOT.__get__(function)
-            # what a native entry refuses goes on with the arguments alone
-            refused = (lambda *all_: following(*all_[:given])) if len(specs) > given else following
             counters = Lane(self.tally, entry.tally, table.tally).counters()
-            native = entry.compiled.entry(result, refused, counters, function._label, numbers)
+            native = entry.compiled.entry(result, _refuse, counters, function._label, numbers)
             table.functions.add(function)
-            _SLOT.__set__(function, bind(function._function, native, following))
+            _SLOT.__set__(function, bind(function._function, native, _SLOT.__get__(function)))
             self._ways += (way,)
 
     def close(self, function: Any) -> None:
         """Send all calls the long way again."""
         _SLOT.__set__(function, self._way)
         self._ways = ()
+
+
+def _refuse(*_: Any) -> Any:
+    return REFUSED
+
+
+def _brought(entry: Entry, leaves: Sequence[Any], given: int) -> Given | None:
+    """What calls like this one bring, and the inputs of the entry; None where a native entry can't take it."""
+    recording = entry.recording
+    fixed = []
+    for position, (leaf, spec) in enumerate(zip(leaves, recording.specs, strict=True)):
+        if not spec.dynamic:
+            reference = _reference(leaf)
+            if reference is None:
+                return None
+            fixed.append((position, reference))
+        elif type(leaf) not in (np.ndarray, float, int) and not isinstance(leaf, np.generic):
+            return None
+    kinds = {"leaf": recording.specs, "capture": recording.capture_specs}
+    order = [(s.kind, s.index if s.kind in kinds else s.variable) for s in recording.sources]
+    whole = [n for n, (kind, index) in enumerate(order) if kind in kinds and kinds[kind][index].kind == "int"]
+    return Given(len(leaves), given, order, whole, fixed)
+
+
+def _reference(item: Any) -> Callable[[], Any] | None:
+    """What finds an argument that is part of the signature again, and keeps no object of the user's alive."""
+    if isinstance(item, str | bytes | bool | int | float | complex | tuple):
+        return lambda: item
+    try:
+        return None if isinstance(item, types.MethodType) else weakref.ref(item)
+    except TypeError:
+        return None
 
 
 def native_result(plan: Plan, compiled: Any) -> tuple[Any, frozenset[int]] | None:

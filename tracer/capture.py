@@ -22,7 +22,7 @@ from .dims import WHOLE
 from .library import is_users_function, is_users_name, root_package
 from .numpy_standins import standin
 from .paths import Check, Path, Reader, alike, describe, is_constant, is_plain, numbers_of
-from .readers import compile_call, compile_reader
+from .readers import Given, compile_call, compile_reader
 from .results import Body, real_value
 from .scalar import Scalar
 from .standins import active, real_class, refuse
@@ -349,9 +349,9 @@ class Captures:
         """Whether nothing at all was read from outside."""
         return not self._log and not self.settled
 
-    def caller(self, count: int, whole: Sequence[int] = (), given: int = -1) -> Callable[..., Any]:
-        """Binds a native function of `count` arguments and the captured values to checks of what was read outside."""
-        return compile_call([*self._log, *self.settled], self.inputs, count, whole, given)
+    def caller(self, given: Given) -> Callable[..., Any]:
+        """Binds a native function of the arguments and the captured values to checks of what was read outside."""
+        return compile_call([*self._log, *self.settled], self.inputs, given)
 
     def label(self, index: int) -> str:
         """How the user writes a captured value."""

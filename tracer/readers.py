@@ -8,11 +8,14 @@ from __future__ import annotations
 import keyword
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from .context import recordings
+from .context import context, recordings
 from .dims import WHOLE
 from .paths import LOST, Check, Path, Reader, Step, alike, first_change, numbers_of, same_code
+
+REFUSED: Any = object()
+"""What a native function returns for inputs that it doesn't take."""
 
 # the condition under which a check fails, for values v (now), c (expected) and o (the other path)
 _FAILS = {
@@ -134,36 +137,66 @@ def compile_reader(log: Iterable[Path | Check], wanted: Sequence[Path]) -> Reade
     return source.env.pop("read")  # or it would hold itself
 
 
-def compile_call(
-    log: Iterable[Path | Check], wanted: Sequence[Path], count: int, whole: Iterable[int] = (), given: int = -1
-) -> Callable[..., Any]:
+class Given(NamedTuple):
+    """What a call brings and a native function takes.
+
+    `order` lists the function's inputs: ("leaf", position) for an argument, ("capture", position) for a value that is
+    read from outside, ("variable", Variable). Those numbered in `whole` are ints of `WHOLE`. Of all `arguments` the
+    first `given` come with the call, the others are the function's defaults. `fixed` are arguments that have to be one
+    object: by position a weak reference to it, or a function that returns it.
+    """
+
+    arguments: int
+    given: int
+    order: Sequence[tuple[str, Any]]
+    whole: Sequence[int] = ()
+    fixed: Sequence[tuple[int, Callable[[], Any]]] = ()
+
+
+def compile_call(log: Iterable[Path | Check], wanted: Sequence[Path], given: Given) -> Callable[..., Any]:
     """A function ``(function, native, following) -> call``.
 
-    ``call(*args)`` is ``native(*args, *values at wanted)`` for `count` arguments, where all checks of `log` hold and
-    nothing is being recorded; else ``following(*args)``. The inputs numbered in `whole` are ints of `WHOLE`. Where only
-    `given` of the arguments come with the call, the others are the function's defaults.
+    ``call(*args)`` is what ``native`` returns for its inputs, where all checks of `log` hold, nothing is being
+    recorded, and that isn't `REFUSED`; else ``following(*args)``.
     """
-    given = count if given < 0 else given
     source = _Source()
     source.follow(log, "break")
     values = [source.value(path) for path in wanted]
-    arguments = [f"leaves[{n}]" if n < given else f"function.__defaults__[{n - count}]" for n in range(count)]
-    for number in whole:
-        value = arguments[number] if number < count else values[number - count]
+    missing = range(given.given - given.arguments, 0)
+    arguments = [f"leaves[{n}]" for n in range(given.given)] + [f"function.__defaults__[{n}]" for n in missing]
+    for position, reference in given.fixed:
+        source.lines.append(f"if {arguments[position]} is not {source.constant(reference)}(): break")
+    inputs = []
+    for kind, item in given.order:
+        match kind:
+            case "leaf":
+                inputs.append(arguments[item])
+            case "capture":
+                inputs.append(values[item])
+            case _:
+                inputs.append(f"{source.constant(item)}._current().array")
+    for number in given.whole:
+        value = inputs[number]
         source.lines.append(f"if type({value}) is not int or not {WHOLE[0]} <= {value} <= {WHOLE[-1]}: break")
-    source.env.update(LOST=LOST, recordings=recordings)
+    taped = " or context.recorders" if any(kind == "variable" for kind, _ in given.order) else ""
+    source.env.update(LOST=LOST, recordings=recordings, context=context, REFUSED=REFUSED)
     body = "".join(f"                {line}\n" for line in source.lines) or "                pass\n"
+    whole = [f"leaves[{n}]" for n in range(given.arguments)]
+    passed = ", ".join(["*leaves", *inputs[given.arguments :]] if inputs[: given.arguments] == whole else inputs)
     # `following` is called outside of the try: what it raises is for the caller, and no reason to call it again
     text = (
         "def bind(function, native, following):\n"
         "    def call(*leaves, **named):\n"
-        f"        if named or recordings or len(leaves) != {given}: return following(*leaves, **named)\n"
+        f"        if named or recordings or len(leaves) != {given.given}{taped}: return following(*leaves, **named)\n"
         "        while True:\n"
         f"            try:\n{body}"
         "            except LOST: break\n"
-        f"            return native(*leaves{''.join(f', {value}' for value in (*arguments[given:], *values))})\n"
+        f"            found = native({passed})\n"
+        "            if found is REFUSED: break\n"
+        "            return found\n"
         "        return following(*leaves)\n"
         "    return call\n"
     )
     exec(compile(text, "<numtape call>", "exec"), source.env)
-    return source.env.pop("bind")
+    bind: Callable[..., Any] = source.env.pop("bind")
+    return bind
