@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numtape.compiler.forward import jvp
 from numtape.compiler.gradient import value_and_grad, vjp
 from numtape.tracer.evaluate import evaluate
 from numtape.tracer.graph import Builder, Graph
@@ -93,3 +94,34 @@ def slope(function: Callable[[float], Any], step: float = 1e-3) -> Any:
 def pairing(a: Sequence[Any], b: Sequence[Any]) -> float:
     """The inner product of two lists of arrays."""
     return float(sum(np.sum(np.asarray(p, float) * q) for p, q in zip(a, b, strict=True)))
+
+
+def check_derivatives(graph, values, moving):
+    """First and second derivatives against differences, forward mode against both."""
+    rng = np.random.default_rng(7)
+    free = [n for n in moving if graph.type(n).inexact]
+    steps = [rng.uniform(0.5, 1, np.shape(values[n])) * rng.choice([-1, 1], np.shape(values[n])) for n in free]
+
+    def moved(h):
+        out = list(values)
+        for n, step in zip(free, steps, strict=True):
+            out[n] = np.asarray(values[n] + h * step)[()]
+        return out
+
+    cts = [rng.normal(size=np.shape(out))[()] for out in evaluate(graph, values)]
+    backward = vjp(graph, free)
+    whole = list(evaluate(backward, [*values, *cts]))
+    first = whole[len(cts) :]
+    assert [g.dtype for g in first] == [graph.type(n).dtype for n in free]
+    want = slope(lambda h: pairing(cts, evaluate(graph, moved(h))))
+    np.testing.assert_allclose(pairing(first, steps), want, rtol=1e-7, atol=1e-9)
+
+    tangents = evaluate(jvp(graph, free), [*values, *steps])[len(cts) :]
+    np.testing.assert_allclose(pairing(tangents, cts), want, rtol=1e-7, atol=1e-9)
+
+    weights = [rng.normal(size=np.shape(g))[()] for g in first]
+    places = list(range(len(cts), len(whole)))
+    second = vjp(backward, free, outputs=places)
+    got = evaluate(second, [*values, *cts, *weights])[len(whole) :]
+    want = slope(lambda h: pairing(weights, evaluate(backward, [*moved(h), *cts])[len(cts) :]))
+    np.testing.assert_allclose(pairing(got, steps), want, rtol=1e-6, atol=1e-8)

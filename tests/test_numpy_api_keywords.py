@@ -99,7 +99,7 @@ REFUSED = {
     "pad mode": (lambda x: np.pad(x, 1, mode="linear_ramp"), TypeError, "mode='linear_ramp'"),
     "where without out": (lambda x: np.log(x, where=x > 0), TypeError, "where= without out="),
     "plain out": (lambda x: np.add(x, 1, out=np.zeros((3, 4))), TypeError, "pass a Tensor"),
-    "nuclear norm": (lambda x: np.linalg.norm(x, "nuc"), TypeError, "ord='nuc' of a matrix"),
+    "raw factors": (lambda x: np.linalg.qr(x, "raw"), TypeError, "mode='raw'"),
     "weights": (lambda x: np.quantile(x, 0.5, weights=x), TypeError, "weights="),
     "nanmedian": (np.nanmedian, TypeError, "varying number of elements"),
     "reduceat": (lambda x: np.add.reduceat(x, [0, 1]), TypeError, "np.add.reduceat"),

@@ -4,15 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
-from rows import EDGES, gradients, graph_of, pairing, run, sample, slope
+from rows import EDGES, check_derivatives, gradients, graph_of, run, sample
 
-from numtape.compiler.forward import jvp
 from numtape.compiler.gradient import vjp
 from numtape.compiler.scalar import PRIMITIVES, Scalars
 from numtape.tracer.dims import atom
 from numtape.tracer.evaluate import evaluate
 from numtape.tracer.op import ZERO, Op
-from numtape.tracer.ops import OPS
+from numtape.tracer.ops import OPS, factor, linalg
 from numtape.tracer.ops import words as w
 from numtape.tracer.types import BOOL, FLOAT32, FLOAT64, INT64, ArrayType, type_of
 
@@ -167,10 +166,11 @@ def test_python_numbers_reduce_to_numpy_scalars():
 
 
 def test_every_row_is_tested():
-    """A row outside of these lists has a file of its own: test_shape, test_index, test_control."""
-    own = {"input", "const", "size", "iota", "pick", "call", "map", "nonzero", "integer", "copy", "matmul"}
+    """A row outside of these lists has a file of its own: test_structural, test_linalg_rows."""
+    own = {"input", "const", "size", "iota", "pick", "call", "map", "nonzero", "integer", "copy"}
     own |= {"reshape", "transpose", "expand_dims", "squeeze", "broadcast_to", "concatenate"}
     own |= {"slice", "unslice", "set_slice", "gather", "scatter_add", "scatter_set"}
+    own |= {row.name for row in (*linalg.TABLE, *factor.TABLE)}
     assert {name for name, row in OPS.items() if not row.elementwise} <= CALLS.keys() | own
     for row in OPS.values():
         assert not row.elementwise or len(row.partials) == len(row.domain), row.name
@@ -250,37 +250,6 @@ def test_scalars_give_numpys_values(row, dtype):
 
 
 # -- derivatives ------------------------------------------------------------------------------------------------------
-
-
-def check_derivatives(graph, values, moving):
-    """First and second derivatives against differences, forward mode against both."""
-    rng = np.random.default_rng(7)
-    free = [n for n in moving if graph.type(n).inexact]
-    steps = [rng.uniform(0.5, 1, np.shape(values[n])) * rng.choice([-1, 1], np.shape(values[n])) for n in free]
-
-    def moved(h):
-        out = list(values)
-        for n, step in zip(free, steps, strict=True):
-            out[n] = np.asarray(values[n] + h * step)[()]
-        return out
-
-    cts = [rng.normal(size=np.shape(out))[()] for out in evaluate(graph, values)]
-    backward = vjp(graph, free)
-    whole = list(evaluate(backward, [*values, *cts]))
-    first = whole[len(cts) :]
-    assert [g.dtype for g in first] == [graph.type(n).dtype for n in free]
-    want = slope(lambda h: pairing(cts, evaluate(graph, moved(h))))
-    np.testing.assert_allclose(pairing(first, steps), want, rtol=1e-7, atol=1e-9)
-
-    tangents = evaluate(jvp(graph, free), [*values, *steps])[len(cts) :]
-    np.testing.assert_allclose(pairing(tangents, cts), want, rtol=1e-7, atol=1e-9)
-
-    weights = [rng.normal(size=np.shape(g))[()] for g in first]
-    places = list(range(len(cts), len(whole)))
-    second = vjp(backward, free, outputs=places)
-    got = evaluate(second, [*values, *cts, *weights])[len(whole) :]
-    want = slope(lambda h: pairing(weights, evaluate(backward, [*moved(h), *cts])[len(cts) :]))
-    np.testing.assert_allclose(pairing(got, steps), want, rtol=1e-6, atol=1e-8)
 
 
 @each_row

@@ -19,14 +19,17 @@ from ..values import attempt, has_traced, is_traced
 from . import (
     contraction,
     creation,
+    factorizations,
     gathers,
     joins,
     linear,
     norms,
     padding,
     reductions,
+    scipy_linalg,
     selection,
     shapes,
+    special,
     statistics,
     stencils,
     writes,
@@ -34,18 +37,23 @@ from . import (
 from .common import stack_nested
 from .creation import CREATION
 from .methods import METHODS
-from .special import FUNCTIONS_BY_NAME, logsumexp
+from .special import logsumexp
 from .ufuncs import REDUCTIONS, UFUNCS, call_ufunc
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     function: handler
     for module in (
-        contraction, creation, gathers, joins, linear, norms, padding, reductions, selection, shapes, statistics,
-        stencils, writes,
+        contraction, creation, factorizations, gathers, joins, linear, norms, padding, reductions, selection, shapes,
+        statistics, stencils, writes,
     )
     for function, handler in module.FUNCTIONS.items()
 }  # fmt: skip
 
+
+FUNCTIONS_BY_NAME: dict[tuple[str, str], Callable[..., Any]] = {
+    **special.FUNCTIONS_BY_NAME,
+    **scipy_linalg.FUNCTIONS_BY_NAME,
+}
 
 # what only shows or stores numbers, on a tape too
 _SHOWN = {np.array2string, np.array_repr, np.array_str, np.save, np.savetxt, np.savez, np.savez_compressed}

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..values import dtype_of, emit, facts, is_traced, rank_of, sizes
 from .common import along as laid_along
-from .common import array, axes_of, axis_of, broadcast_to, cast, flat, inexact, iota, keep, unsupported
+from .common import array, axes_of, axis_of, broadcast_to, cast, flat, inexact, iota, keep, permute
 from .linear import matmul
 from .reductions import max_, min_, root, sum_
 
@@ -40,8 +40,11 @@ def _matrix(x: Any, order: Any, axes: tuple[int, int]) -> Any:
     if order is None or order in ("fro", "f"):
         return root(sum_(emit("square", x), axes))
     if order in (2, -2, "nuc"):
-        fix = "Use the Frobenius norm, or np.linalg.svd where it is recorded."
-        raise unsupported("linalg.norm", f"ord={order!r} of a matrix", fix)
+        from .factorizations import svd
+
+        s = svd(permute(x, (*(i for i in range(rank_of(x)) if i not in axes), *axes)), compute_uv=False)
+        last = rank_of(s) - 1
+        return sum_(s, last) if order == "nuc" else max_(s, last, initial=0.0) if order == 2 else min_(s, last)
     if order not in (1, -1, np.inf, -np.inf):
         raise ValueError("Invalid norm order for matrices.")
     summed, other = (rows, columns) if order in (1, -1) else (columns, rows)

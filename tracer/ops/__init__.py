@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..op import Op
-from . import control, elementwise, index, linalg, predicates, reduce, shape, special
+from . import control, elementwise, factor, index, linalg, predicates, reduce, shape, special
 
 OPS: dict[str, Op] = {
     row.name: row
-    for module in (elementwise, predicates, special, reduce, shape, index, linalg, control)
+    for module in (elementwise, predicates, special, reduce, shape, index, linalg, factor, control)
     for row in module.TABLE
 }
