@@ -14,7 +14,9 @@ from numpy.linalg import LinAlgError
 from numpy.linalg._linalg import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
 
 from ..context import context
-from ..values import dtype_of, emit, facts, is_traced, rank_of, sizes
+from ..dims import Dim
+from ..errors import ShapeError
+from ..values import dtype_of, emit, facts, is_traced, number, rank_of, sizes
 from .common import (
     NOTHING,
     array,
@@ -30,6 +32,7 @@ from .common import (
     product,
     promote,
     reshape,
+    show_shape,
     size_value,
     unsupported,
 )
@@ -77,8 +80,13 @@ def _is_wide(x: Any) -> bool:
 # equations and determinants
 
 
-def with_columns(b: Any, solved: Callable[[Any], Any]) -> Any:
+def with_columns(name: str, rows: int | Dim, b: Any, solved: Callable[[Any], Any]) -> Any:
     """Solve for `b`, where one vector is a matrix of one column."""
+    if not rank_of(b):
+        raise ValueError(f"{name}: the right side has no axis")
+    if facts().same(rows, sizes(b)[-1 if rank_of(b) == 1 else -2]) is None:
+        text = f"{name}: the matrix has {number(rows)} rows, the right side has shape {show_shape(sizes(b))}"
+        raise ShapeError(text)
     if rank_of(b) != 1:
         return solved(b)
     return emit("squeeze", (y := solved(emit("expand_dims", b, axes=(1,)))), axes=(rank_of(y) - 1,))
@@ -86,10 +94,8 @@ def with_columns(b: Any, solved: Callable[[Any], Any]) -> Any:
 
 def solve(a, b):
     x, y = squares(a), floats(b)
-    if not rank_of(y):
-        raise ValueError("solve: the right side has no axis")
     x, y = promote([x, y])
-    return with_columns(y, lambda side: emit("solve", x, side, *_factors(x)))
+    return with_columns("solve", sizes(x)[-1], y, lambda side: emit("solve", x, side, *_factors(x)))
 
 
 def inv(a):

@@ -26,7 +26,7 @@ def solve_triangular(
 ):  # fmt: skip
     x, y = promote([squares(a), floats(b)])
     params = {"lower": bool(lower), "transposed": _check_transposed(trans), "unit": bool(unit_diagonal)}
-    return with_columns(y, lambda side: emit("solve_triangular", x, side, **params))
+    return with_columns("solve_triangular", sizes(x)[-1], y, lambda side: emit("solve_triangular", x, side, **params))
 
 
 def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
@@ -47,7 +47,7 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
             side = emit("solve_triangular", x, side, lower=low, transposed=transposed, unit=False)
         return side
 
-    return with_columns(y, solved)
+    return with_columns("cho_solve", sizes(x)[-1], y, solved)
 
 
 def scipy_cholesky(a, lower=False, overwrite_a=False, check_finite=True):
@@ -94,7 +94,9 @@ def solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_fi
             "invalid values for the number of lower and upper diagonals: l+u+1 "
             f"({lower + upper + 1}) does not equal ab.shape[0] ({force(sizes(x)[-2])})"
         )
-    return with_columns(y, lambda side: emit("solve_banded", x, side, lower=lower, upper=upper))
+    return with_columns(
+        "solve_banded", sizes(x)[-1], y, lambda side: emit("solve_banded", x, side, lower=lower, upper=upper)
+    )
 
 
 _SCIPY: dict[str, Callable[..., Any]] = {

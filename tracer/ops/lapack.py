@@ -45,9 +45,10 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
         for item in range(len(flat)):
             flat[item], pivots, _ = factor(flat[item])
             parity[item] = -1 if np.count_nonzero(pivots != np.arange(n)) % 2 else 1
+            rows = list(range(n))
             for row, other in enumerate(pivots.tolist()):
-                if row != other:
-                    order[item, [row, other]] = order[item, [other, row]]
+                rows[row], rows[other] = rows[other], rows[row]
+            order[item] = rows
     return flat.reshape(a.shape), order.reshape(*batch, n), parity.reshape(batch)
 
 
@@ -75,6 +76,8 @@ def lu_solve(factors: Array, order: Array, b: Array, transposed: bool) -> Array:
     """Solve with factors that :func:`lu` found. Raises LinAlgError where a pivot is 0."""
     if np.any(diagonal(factors) == 0):
         raise LinAlgError("Singular matrix")
+    if factors.ndim == b.ndim == 2 and b.size:
+        return _lu_solve_one(factors, order, b, transposed)
     batch = np.broadcast_shapes(factors.shape[:-2], b.shape[:-2])
     n, columns = b.shape[-2:]
     x = np.array(np.broadcast_to(b, (*batch, n, columns)), dtype=np.result_type(factors, b))
@@ -92,6 +95,17 @@ def lu_solve(factors: Array, order: Array, b: Array, transposed: bool) -> Array:
         for place in np.ndindex(*batch):
             x[place] = solve(factors[place].astype(x.dtype, copy=False), still, x[place], trans=int(transposed))[0]
     return np.take_along_axis(x, np.argsort(order, -2), -2) if transposed else x
+
+
+def _lu_solve_one(factors: Array, order: Array, b: Array, transposed: bool) -> Array:
+    dtype = np.result_type(factors, b)
+    still = np.arange(len(b))
+    x = _routine("getrs", dtype)(factors, still, b if transposed else b[order], trans=int(transposed))[0]
+    if not transposed:
+        return np.ascontiguousarray(x)
+    out = np.empty(b.shape, dtype)
+    out[order] = x
+    return out
 
 
 def _substitute(m: Array, x: Array, upper_unit: bool) -> None:
@@ -154,7 +168,7 @@ def _products_of_others(s: Array) -> Array:
 
 
 def cofactor(a: Array, *factors: Array) -> Array:
-    """The derivative of the determinant: det times the transposed inverse; near singularity through the SVD, exactly."""
+    """The derivative of the determinant: det times the transposed inverse; near singularity by the SVD, exactly."""
     a = np.asarray(a)
     if a.shape[-1] < 2 or not a.size:
         return np.ones_like(a)
