@@ -8,11 +8,11 @@ so differentiating *that* once more in reverse gives the map that takes tangents
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from ..tracer.graph import NOWHERE, Builder, Expr, Graph, Loc, Node, copy_into, live_nodes, verify
 from ..tracer.ops import OPS
+from ..tracer.plain import replace
 from ..tracer.reach import connected, flows, subgraph
 from ..tracer.types import FLOAT64, ArrayType
 from .gradient import (

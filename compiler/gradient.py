@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ from ..tracer.graph import NOWHERE, Builder, Expr, Graph, Guard, Loc, Node, copy
 from ..tracer.op import ZERO, Undefined
 from ..tracer.ops import OPS
 from ..tracer.ops.words import chain, number
+from ..tracer.plain import replace
 from ..tracer.reach import connected, flows, inexact, subgraph
 from ..tracer.types import SHORT, ArrayType
 

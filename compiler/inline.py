@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from ..tracer.dims import Dim, atom, names
 from ..tracer.graph import BINDING, Builder, Expr, Graph, Guard, Node, substitute_sizes
+from ..tracer.plain import replace
 from .gradient import results_of, start
 
 Sizes = dict[str, "int | Dim"]

@@ -6,13 +6,13 @@ Scalars are assigned once, each with its dtype; loops run from 0; memory is read
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..tracer.dims import Dim, show_size
 from ..tracer.graph import NOWHERE, Loc
+from ..tracer.plain import dataclass, field
 from ..tracer.types import SHORT
 
 Size = int | Dim

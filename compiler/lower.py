@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..tracer.graph import Builder, Expr, Graph, Node, live_nodes
+from ..tracer.plain import replace
 from ..tracer.types import SHORT, ArrayType
 from .gradient import start
 from .inline import inline

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from heapq import heappop, heappush
 
 from ..tracer.graph import Graph
+from ..tracer.plain import replace
 from .views import space_of
 
 OVERWRITING = (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+from ..tracer.plain import replace
 from .kernel import Alloc, Call, Fill, If, Kernel, Load, Loop, Statement, Store, Update, View
 from .rows import root, within
 

@@ -7,8 +7,8 @@ has left in the same row. A softmax, or a product with a matrix and its transpos
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from ..tracer.plain import dataclass, replace
 from .kernel import (
     Accumulate,
     Affine,

@@ -9,12 +9,12 @@ value (or a number, for a constant), a value per parameter.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..tracer.graph import Expr
 from ..tracer.ops import OPS
 from ..tracer.ops import words as w
+from ..tracer.plain import dataclass, field
 from ..tracer.types import TRUST, broadcast
 
 

@@ -8,11 +8,11 @@ the sign of zero included; integers wrap in their own width; an integer division
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..tracer.plain import dataclass
 from ..tracer.types import BOOL, LONG
 
 

@@ -7,7 +7,6 @@ can't see in the shapes of its arrays come in as integers, under the very names 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from ..tracer.dims import RELATIONS, Dim, evaluate_size, names
 from ..tracer.evaluate import evaluate_node, settle
 from ..tracer.graph import BINDING, Graph, Node
+from ..tracer.plain import dataclass
 from ..tracer.types import INT64, ArrayType
 from .inline import inline
 from .lower import lower

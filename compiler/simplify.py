@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import copysign
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 
 from ..tracer.graph import Builder, Const, Expr, Graph, Node, live_nodes, verify
 from ..tracer.ops import OPS
+from ..tracer.plain import dataclass
 from ..tracer.record import prune
 from ..tracer.types import FLOAT64, ArrayType
 from .gradient import moved_guards

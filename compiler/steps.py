@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from ..tracer.graph import Graph
 from ..tracer.op import Output
+from ..tracer.plain import dataclass, field
 from .kernel import Size
 from .views import Read, identity, inlinable, space_of
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from ..tracer.dims import Dim, atom
 from ..tracer.errors import GradError, layout
 from ..tracer.graph import Builder, Expr, Graph, Node, copy_into, substitute_sizes, verify
 from ..tracer.ops import words as w
+from ..tracer.plain import replace
 from ..tracer.types import INT64, ArrayType
 from .forward import jvp
 from .gradient import cast_to, check_wrt, fresh, moved_guards, results_of, start, value_and_grad, vjp

@@ -8,11 +8,11 @@ of the slice that an ``unslice`` fills lies 0, and its source must not be touche
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ..tracer.graph import Graph, Node
 from ..tracer.ops import OPS
+from ..tracer.plain import dataclass, replace
 from .kernel import Affine, Size
 
 ZERO = Affine()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ..tracer.dims import Dim, atom, names, show_size, substitute
 from ..tracer.graph import BINDING, Graph, Guard, Why
+from ..tracer.plain import replace
 from .events import ALIASING, Event, Miss
 from .identity import python_function
 from .reasons import Reason, line_text

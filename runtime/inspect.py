@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..compiler.backends.llvm.compiled import native_text
@@ -15,6 +15,7 @@ from ..compiler.steps import has_strange_dtype, is_supported
 from ..tracer.dims import Dim
 from ..tracer.errors import GradError, layout
 from ..tracer.graph import Graph, Guard, Loc
+from ..tracer.plain import replace
 from ..tracer.reach import inexact
 from .cache import Entry, Table
 from .guards import condition_text, inputs_behind

@@ -10,11 +10,11 @@ from __future__ import annotations
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..tracer.plain import replace
 from ..tracer.readers import REFUSED, Given
 
 if TYPE_CHECKING:
@@ -219,4 +219,4 @@ def pruned(plan: Plan) -> Plan:
             full[place] = out
         return assemble(full)
 
-    return replace(plan, graph=replace(plan.graph, outputs=outputs), assemble=spread)
+    return type(plan)(plan.recording, replace(plan.graph, outputs=outputs), spread)

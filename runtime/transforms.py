@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..compiler.gradient import moved_guards, start
 from ..compiler.gradient import value_and_grad as value_and_grad_graph
 from ..tracer.errors import GradError, layout
 from ..tracer.graph import Graph, copy_into
+from ..tracer.plain import replace
 from ..tracer.scalar import Scalar
 from ..tracer.tensor import Tensor
 from ..tracer.values import emit, lift

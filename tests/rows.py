@@ -1,7 +1,6 @@
 """What the tests of op rows share: graphs of a few nodes, their derivatives, samples of inputs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -12,6 +11,7 @@ from numtape.compiler.gradient import value_and_grad, vjp
 from numtape.tracer.evaluate import evaluate
 from numtape.tracer.graph import Builder, Graph
 from numtape.tracer.op import Domain, Op
+from numtape.tracer.plain import replace
 from numtape.tracer.types import FLOAT64, ArrayType, type_of
 
 EDGES = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 700.0, -800.0, 1e-300, 1e300, np.inf, -np.inf, np.nan)

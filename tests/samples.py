@@ -1,7 +1,5 @@
 """Small programs on Exprs with inputs to try them on, shared by the tests of derivatives and passes."""
 
-from dataclasses import replace
-
 import numpy as np
 from rows import trace
 
@@ -9,6 +7,7 @@ from numtape.compiler.gradient import results_of
 from numtape.tracer.dims import atom
 from numtape.tracer.evaluate import evaluate
 from numtape.tracer.ops import words as w
+from numtape.tracer.plain import replace
 from numtape.tracer.types import FLOAT64, ArrayType, type_of
 
 N, M = atom("a.0"), atom("a.1")

@@ -1,6 +1,6 @@
 """The gradient passes: reverse against central differences, forward against reverse, and what is refused."""
 
-from dataclasses import replace
+import dataclasses
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from numtape.tracer.graph import Builder, Guard, Loc
 from numtape.tracer.op import undefined
 from numtape.tracer.ops import OPS
 from numtape.tracer.ops import words as w
+from numtape.tracer.plain import replace
 from numtape.tracer.reach import connected
 from numtape.tracer.types import FLOAT32, FLOAT64, INT64, ArrayType, type_of
 
@@ -158,8 +159,8 @@ def test_derivatives_through_calls_are_precise():
 
 def test_an_op_without_derivative_is_refused_by_name(monkeypatch):
     reason = "its result may jump anywhere"
-    monkeypatch.setitem(OPS, "tan", replace(OPS["tan"], partials=(undefined(reason),)))
-    monkeypatch.setitem(OPS, "sort", replace(OPS["sort"], vjp=undefined(reason)))
+    monkeypatch.setitem(OPS, "tan", dataclasses.replace(OPS["tan"], partials=(undefined(reason),)))
+    monkeypatch.setitem(OPS, "sort", dataclasses.replace(OPS["sort"], vjp=undefined(reason)))
     for name, function in (("tan", lambda a: w.tan(a)), ("sort", lambda a: w.sort(a, 0))):
         graph = trace(lambda a, function=function: w.sum_(function(a)), [ArrayType(FLOAT64, (N,))])
         graph = replace(graph, locs=tuple(Loc("/home/me/model.py", 10 + i) for i in range(len(graph.nodes))))

@@ -1,9 +1,9 @@
 """Graphs as data: building, equality, verification; the interpreter; nodes that hold graphs."""
 
+import dataclasses
 import operator
 import pickle
 import weakref
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from numtape.tracer.evaluate import GuardFailed, evaluate, evaluate_node
 from numtape.tracer.graph import Builder, Const, Guard, Loc, Node, copy_into, live_nodes, verify
 from numtape.tracer.ops import OPS
 from numtape.tracer.ops.words import iota
+from numtape.tracer.plain import replace
 from numtape.tracer.show import parse
 from numtape.tracer.types import FLOAT32, FLOAT64, INT64, TRUST, ArrayType, type_of
 
@@ -199,7 +200,7 @@ def test_values_die_after_their_last_use(monkeypatch):
         alive[id(out)] = out
         return out
 
-    monkeypatch.setitem(OPS, "sin", replace(OPS["sin"], reference=sine))
+    monkeypatch.setitem(OPS, "sin", dataclasses.replace(OPS["sin"], reference=sine))
 
     def chain(x):
         for _ in range(20):

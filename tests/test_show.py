@@ -1,7 +1,5 @@
 """The printed form of graphs: golden texts, and `parse` as the exact inverse of `show`."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 
 from numtape.tracer import dims
 from numtape.tracer.graph import NOWHERE, Builder, Const, Graph, Guard, Loc, Node
+from numtape.tracer.plain import replace
 from numtape.tracer.show import parse, quote, show
 from numtape.tracer.types import BOOL, FLOAT64, INT64, LONG, ArrayType
 

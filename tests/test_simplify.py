@@ -1,7 +1,6 @@
 """The rewriting pass: each rule on edge values, random graphs, and what must stay as it is."""
 
 import inspect
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from numtape.tracer.graph import Builder, Expr, Guard, Loc, verify
 from numtape.tracer.op import ZERO
 from numtape.tracer.ops import OPS
 from numtape.tracer.ops import words as w
+from numtape.tracer.plain import replace
 from numtape.tracer.types import BOOL, FLOAT32, FLOAT64, INT64, ArrayType
 
 TINY = 5e-324

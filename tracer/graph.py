@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 from .dims import Dim, names, substitute
 from .op import Op, Output
 from .ops import OPS
+from .plain import dataclass, field
 from .types import BOOL, FLOAT64, INT64, TRUST, ArrayType, Facts
 
 Params = tuple[tuple[str, Hashable], ...]

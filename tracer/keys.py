@@ -7,7 +7,6 @@ arrays together.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from .context import context
 from .dims import Dim, floordiv, lower_bound, maximum, minimum
 from .errors import ShapeError
 from .numpy_api.common import constant, show_shape, stack_nested
+from .plain import dataclass, field
 from .scalar import Scalar
 from .tensor import Tensor
 from .types import Shape, broadcast

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -241,7 +242,25 @@ def _seeded(real: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
-_GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+def _generators() -> tuple[type, ...]:
+    """The classes of random generators; numpy.random is not imported for their sake."""
+    module = sys.modules.get("numpy.random")
+    if module is None:
+        return (random.Random,)
+    return (module.Generator, module.RandomState, module.BitGenerator, random.Random)
+
+
+def _by_hand(item: Any) -> Any:
+    """The stand-in of an object that has one of its own, or None."""
+    module = sys.modules.get("numpy.random")
+    if module is not None and module.default_rng not in _HAND_MADE:
+        for real in (module.default_rng, module.RandomState):
+            _HAND_MADE[real] = made = _seeded(real)
+            _ORIGINALS[id(made)] = real
+            _KINDS.add(type(real))
+    return _HAND_MADE.get(item) if type(item) in _KINDS else None
+
+
 _DRAWING = {"numpy.random": "np.random", "random": "random"}
 
 
@@ -260,7 +279,7 @@ class Module(types.ModuleType):
         found = getattr(real, name)
         made = None
         if real.__name__ in _DRAWING and not isinstance(found, type | types.ModuleType) and callable(found):
-            made = _HAND_MADE.get(found) if type(found) in _KINDS else None
+            made = _by_hand(found)
             if made is None and not name.startswith("_"):
                 made = _drawn(f"{_DRAWING[real.__name__]}.{name}")
         made = standin(found) if made is None else made
@@ -295,14 +314,14 @@ def standin(item: Any) -> Any:
     """What stands for an object of Python, NumPy or SciPy; anything else as it is."""
     if isinstance(item, types.ModuleType):
         return _module(item)
-    if isinstance(item, _GENERATORS):
+    if isinstance(item, _generators()):
         return Generator(item)
-    found = _HAND_MADE.get(item) if type(item) in _KINDS else None
+    found = _by_hand(item)
     if found is not None:
         return found
     if isinstance(item, type):
         return item
-    if isinstance(item, types.BuiltinMethodType | types.MethodType) and isinstance(item.__self__, _GENERATORS):
+    if isinstance(item, types.BuiltinMethodType | types.MethodType) and isinstance(item.__self__, _generators()):
         return _drawn(item.__name__)
     if isinstance(item, np.ufunc) or _is_library_function(item):
         made = _functions[item] = _functions.get(item) or Function(item)
@@ -335,8 +354,7 @@ _HAND_MADE: dict[Any, Any] = {
     **PYTHON, np.isscalar: _isscalar, np.fromiter: _fromiter, np.fromfunction: _fromfunction, np.ndindex: _ndindex,
     np.ndenumerate: _ndenumerate, np.finfo: _finfo, np.iinfo: _iinfo,
     np.r_: _Rows(np.r_, False), np.c_: _Rows(np.c_, True), np.mgrid: _Grid(np.mgrid, False),
-    np.ogrid: _Grid(np.ogrid, True), np.random.default_rng: _seeded(np.random.default_rng),
-    np.random.RandomState: _seeded(np.random.RandomState),
+    np.ogrid: _Grid(np.ogrid, True),
 }  # fmt: skip
 _HAND_MADE.update({t: _scalar_type(t) for t in {*np.sctypeDict.values()} if np.dtype(t).name in SHORT})
 _HAND_MADE[np.ndarray] = stand(np.ndarray, np.ndarray)

@@ -50,6 +50,9 @@ class Domain:
     boolean: bool = False
 
 
+ANYWHERE = Domain()
+
+
 @dataclass(frozen=True, slots=True)
 class Op:
     """One operation of the graph.
@@ -79,7 +82,7 @@ class Op:
     dtypes: Callable[..., tuple[np.dtype[Any], ...]] | None = None
     view: bool = False
     products: tuple[str, ...] = ()
-    domain: tuple[Domain, ...] = (Domain(),)
+    domain: tuple[Domain, ...] = (ANYWHERE,)
     smooth: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
@@ -117,7 +120,7 @@ def elementwise(
     *,
     partials: tuple[Partial, ...],
     scalar: str | Callable[..., Any],
-    domain: Domain | tuple[Domain, ...] = Domain(),
+    domain: Domain | tuple[Domain, ...] = ANYWHERE,
     like: np.ufunc | None = None,
     dtypes: Callable[..., tuple[np.dtype[Any], ...]] | None = None,
     weak: bool | None = None,

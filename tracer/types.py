@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from .dims import Dim, at_most_one, show_size
 from .errors import ShapeError
+from .plain import dataclass
 
 Shape = tuple["int | Dim", ...]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ....tracer.plain import dataclass
 from ...kernel import (
     Accumulate,
     Cell,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Container, Sequence
-from dataclasses import replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....tracer.graph import Graph
+from ....tracer.plain import replace
 from ....tracer.types import SHORT
 from ...kernel import INDEX, Input
 from ...lower import lower

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import builtins
 import re
-from dataclasses import dataclass
 
 from ....tracer.dims import names
 from ....tracer.graph import Const, Graph
+from ....tracer.plain import dataclass
 from ...kernel import Alloc, Buffer, Literal, OutputValue, Program, Statement, View
 from ...plan import program_of
 from .body import INTEGER, Writer

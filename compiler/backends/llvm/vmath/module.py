@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from .....tracer.plain import dataclass
 from . import exponential, huge, inverse, logarithm, power, trigonometry
 from .error_function import erf
 from .values import FORMATS, Code, Format, Value, absolute

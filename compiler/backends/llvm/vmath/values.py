@@ -8,9 +8,10 @@ an fma is an fma.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
+
+from .....tracer.plain import dataclass
 
 
 @dataclass(frozen=True)
