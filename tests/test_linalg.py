@@ -161,6 +161,20 @@ SCIPY = {
     "cholesky lower": (lambda a, b: sl.cholesky(positive(a), lower=True) @ b, [((3, 3), (3,)), ((1, 1), (1,))]),
     "inv and det": (lambda a, b: sl.inv(a) @ b * sl.det(a), [((3, 3), (3,)), ((1, 1), (1,))]),
     "solve": (lambda a, b: sl.solve(a, b), [((3, 3), (3,)), ((3, 3), (3, 2))]),
+    "eigh": (lambda a, b: signless(sl.eigh(positive(a))[1]) @ b, [((3, 3), (3,))]),
+    "eigh values": (lambda a, b: sl.eigh(positive(a), lower=False, eigvals_only=True) * b, [((3, 3), (3,))]),
+    "eigh of two": (
+        lambda a, b: signless(sl.eigh(positive(b), positive(a))[1]) @ sl.eigvalsh(positive(b), positive(a)),
+        [((3, 3), (3, 3)), ((1, 1), (1, 1))],
+    ),
+    "svd": (
+        lambda a, b: sl.svd(a)[1] @ sl.svdvals(a) * signless(sl.svd(a, False)[0]) @ b, [((3, 3), (3,)), ((4, 3), (3,))]
+    ),
+    "svd values": (lambda a, b: sl.svd(a, compute_uv=False) * b, [((3, 4), (3,))]),
+    "qr": (lambda a, b: sl.qr(a, mode="economic")[0] @ sl.qr(a, mode="r")[0][: b.shape[0]] @ b, [((3, 3), (3,))]),
+    "qr full": (lambda a, b: sl.qr(a)[1] @ b, [((4, 2), (2,)), ((2, 4), (4,))]),
+    "norm": (lambda a, b: sl.norm(a, "fro") * sl.norm(b) + sl.norm(a, 1, axis=0), [((3, 2), (4,))]),
+    "pinv": (lambda a, b: sl.pinv(a) @ b, [((4, 2), (4,)), ((2, 3), (2, 2))]),
     "solve positive": (lambda a, b: sl.solve(positive(a), b, assume_a="pos"), [((3, 3), (3,))]),
     "solve transposed": (lambda a, b: sl.solve(a, b, transposed=True), [((3, 3), (3,))]),
 }  # fmt: skip

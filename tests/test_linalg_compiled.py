@@ -43,6 +43,9 @@ def test_compiled(name):
         x = matrix(shape, 5)
         assert_allclose(value(x), f(x), rtol=1e-9)
         assert_allclose(gradient(x), differences(f, x)[0], rtol=2e-5, atol=2e-6)
+        assert value.stats.traces == gradient.stats.traces == 1
+    for shape in ((3, 3), (4, 4)):
+        x = matrix(shape, 5)
         single = gradient(x.astype(np.float32))
         assert single.dtype == np.float32
         assert_allclose(single, gradient(x), rtol=2e-2, atol=2e-2)
@@ -268,6 +271,8 @@ def test_shapes_are_refused():
         (lambda a: np.linalg.eigh(a, "X"), I2, "UPLO"),
         (lambda a: sl.solve_triangular(a, np.ones(2), trans=3), I2, "trans"),
         (lambda a: sl.solve(a, np.ones(2), assume_a="banded"), I2, "assume_a='banded'"),
+        (lambda a: sl.eigh(a, subset_by_index=[0, 0]), I2, "subset_by_index="),
+        (lambda a: sl.qr(a, pivoting=True), I2, "pivoting=True"),
     ):
         with pytest.raises((ValueError, TypeError), match=text):
             nt.jit(f)(x)

@@ -14,7 +14,7 @@ from numpy.linalg import LinAlgError
 from numpy.linalg._linalg import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
 
 from ..context import context
-from ..dims import Dim
+from ..dims import Dim, maximum
 from ..errors import ShapeError
 from ..values import dtype_of, emit, facts, is_traced, number, rank_of, sizes
 from .common import (
@@ -25,7 +25,6 @@ from .common import (
     constant,
     cut,
     flat,
-    force,
     inexact,
     is_exactly,
     permute,
@@ -274,15 +273,15 @@ def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
         from .reductions import max_
 
         if bound is None:
-            longest = force(sizes(x)[-2]), force(sizes(x)[-1])
-            bound = max(longest) * float(np.finfo(dtype_of(s)).eps)
+            eps = float(np.finfo(dtype_of(s)).eps)
+            bound = emit("multiply", size_value(maximum(*sizes(x)[-2:])), eps)
         bound = emit("multiply", max_(s, axis=-1, keepdims=True, initial=0.0), bound)
     return emit("sum", emit("greater", s, bound), axes=(rank_of(s) - 1,))
 
 
 def cond(x, p=None):
     a = matrices(x)
-    if 0 in (force(n) for n in sizes(a)[-2:]):
+    if not all(facts().less(0, n) for n in sizes(a)[-2:]):
         raise LinAlgError("cond is not defined on empty arrays")
     if p is None or p in (2, -2):
         s = svd(a, compute_uv=False)

@@ -11,8 +11,25 @@ from typing import Any
 
 from ..values import emit, facts, sizes
 from .common import force, promote, unsupported
-from .factorizations import cholesky, det, floats, inv, matrices, mirrored, solve, squares, turned, with_columns
+from .factorizations import (
+    cholesky,
+    det,
+    eigh,
+    eigvalsh,
+    floats,
+    inv,
+    matrices,
+    mirrored,
+    pinv,
+    qr,
+    solve,
+    squares,
+    svd,
+    turned,
+    with_columns,
+)
 from .linear import tril, triu
+from .norms import norm
 
 
 def _check_transposed(trans: Any) -> bool:
@@ -99,8 +116,75 @@ def solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_fi
     )
 
 
+def _no_subset(name: str, **given: Any) -> None:
+    """Refuse what isn't recorded: an argument that is not its default."""
+    for argument, (value, default) in given.items():
+        if value is not default and value != default:
+            raise unsupported(f"linalg.{name}", f"{argument}={value!r}", "Leave it away.")
+
+
+def scipy_eigh(
+    a, b=None, *, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False, type=1, check_finite=True,
+    subset_by_index=None, subset_by_value=None, driver=None,
+):  # fmt: skip
+    _no_subset("eigh", type=(type, 1), subset_by_index=(subset_by_index, None), subset_by_value=(subset_by_value, None))
+    uplo = "L" if lower else "U"
+    if b is None:
+        return eigvalsh(a, uplo) if eigvals_only else tuple(eigh(a, uplo))
+    # a v = w b v: with b = c c^T, c^-1 a c^-T is symmetric and has the same eigenvalues
+    x, y = promote([mirrored(squares(a), bool(lower)), mirrored(squares(b), bool(lower))])
+    factor = cholesky(y)
+    half = turned(solve_triangular(factor, x, lower=True))
+    inner = solve_triangular(factor, half, lower=True)
+    if eigvals_only:
+        return eigvalsh(inner)
+    values, vectors = eigh(inner)
+    return values, solve_triangular(factor, vectors, trans=1, lower=True)
+
+
+def scipy_eigvalsh(
+    a, b=None, *, lower=True, overwrite_a=False, overwrite_b=False, type=1, check_finite=True, subset_by_index=None,
+    subset_by_value=None, driver=None,
+):  # fmt: skip
+    return scipy_eigh(
+        a, b, lower=lower, eigvals_only=True, type=type, subset_by_index=subset_by_index,
+        subset_by_value=subset_by_value,
+    )  # fmt: skip
+
+
+def scipy_svd(
+    a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True, lapack_driver="gesdd"
+):  # fmt: skip
+    found = svd(a, full_matrices, compute_uv)
+    return tuple(found) if compute_uv else found
+
+
+def scipy_svdvals(a, overwrite_a=False, check_finite=True):
+    return svd(a, compute_uv=False)
+
+
+def scipy_qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
+    _no_subset("qr", pivoting=(pivoting, False))
+    if mode == "r":
+        return (qr(a, "complete")[1],)
+    if mode not in ("full", "economic"):
+        raise unsupported("linalg.qr", f"mode={mode!r}", 'Use mode="full", "economic" or "r".')
+    return tuple(qr(a, "complete" if mode == "full" else "reduced"))
+
+
+def scipy_norm(a, ord=None, axis=None, keepdims=False, check_finite=True):
+    return norm(a, ord, axis, keepdims)
+
+
+def scipy_pinv(a, *, atol=None, rtol=None, return_rank=False, check_finite=True):
+    _no_subset("pinv", atol=(atol, None), return_rank=(return_rank, False))
+    return pinv(floats(a), rtol=rtol)
+
+
 _SCIPY: dict[str, Callable[..., Any]] = {
     "solve_triangular": solve_triangular, "cho_factor": cho_factor, "cho_solve": cho_solve, "cholesky": scipy_cholesky,
     "inv": scipy_inv, "det": scipy_det, "solve": scipy_solve, "expm": expm, "solve_banded": solve_banded,
+    "eigh": scipy_eigh, "eigvalsh": scipy_eigvalsh, "svd": scipy_svd, "svdvals": scipy_svdvals, "qr": scipy_qr,
+    "norm": scipy_norm, "pinv": scipy_pinv,
 }  # fmt: skip
 FUNCTIONS_BY_NAME = {("scipy.linalg", name): handler for name, handler in _SCIPY.items()}
