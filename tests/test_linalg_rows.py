@@ -271,6 +271,19 @@ def test_triangular_systems(shape, lower, transposed, unit):
     assert_allclose(got, want, rtol=1e-9, atol=1e-9 if not unit else 1e-6)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("shape", [(2, 2), (40, 2, 2)])
+def test_what_is_not_finite_stays_so(shape, bad):
+    a = np.full(shape, bad)
+    with np.errstate(all="ignore"):
+        found = lapack.lu(a)
+        for got, want in zip(lapack.slogdet(a, *found), np.linalg.slogdet(a), strict=True):
+            assert_array_equal(got, want)
+        assert_array_equal(lapack.det(a, *found), np.linalg.det(a))
+        assert_array_equal(lapack.solve(a, np.ones((2, 1)), *found), np.linalg.solve(a, np.ones((2, 1))))
+        assert np.isnan(lapack.cofactor(a, *found)).all()
+
+
 def test_complex_eigenvalues_are_refused():
     turn = np.array([[0.0, -1], [1, 0]])
     for name in ("eig", "eigvals"):

@@ -156,7 +156,8 @@ def slogdet(a: Array, *factors: Array) -> tuple[Any, Any]:
         return sign, size
     pivots = diagonal(factors[0])
     with np.errstate(all="ignore"):
-        return factors[2] * np.prod(np.sign(pivots), axis=-1), np.sum(np.log(np.abs(pivots)), axis=-1)
+        signs = np.where(pivots < 0, -1, pivots != 0).astype(pivots.dtype)  # of nan 1, as NumPy has it
+        return factors[2] * np.prod(signs, axis=-1), np.sum(np.log(np.abs(pivots)), axis=-1)
 
 
 def _products_of_others(s: Array) -> Array:
