@@ -18,8 +18,7 @@ from ..tracer.plain import dataclass
 from ..tracer.types import INT64, ArrayType
 from .inline import inline
 from .lower import lower
-from .steps import TEMPLATES, is_strange
-from .views import inlinable
+from .steps import is_known, is_strange
 
 INT = ArrayType(INT64, (), True)
 BY_NUMPY: frozenset[str] = frozenset()  # ops that are left to NumPy though there is a kernel: for tests
@@ -139,11 +138,12 @@ def _fresh(outputs: list[Any], inputs: Sequence[Any]) -> list[Any]:
 def _host_nodes(graph: Graph) -> list[bool]:
     """For each node whether NumPy has to compute it."""
     lowered = lower(graph)
-    strange = {n.op for n in lowered.nodes if n.op not in TEMPLATES and not inlinable(lowered, n)} | BY_NUMPY
+    strange = {n.op for n in lowered.nodes if n.op != "map" and not is_known(lowered, n)} | BY_NUMPY
     host: list[bool] = []
     for index, node in enumerate(graph.nodes):
         types = [node.type, *(graph.nodes[a].type for a in node.args)]
         own = node.op in strange or node.op in BINDING or any(map(is_strange, types))
+        own = own or (node.op == "map" and not is_known(graph, node))
         of_host = node.op == "pick" and host[node.args[0]]
         host.append((own or of_host) and index >= len(graph.names) and node.op != "const")
     return host

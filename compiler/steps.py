@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ..tracer.graph import Graph
+from ..tracer.graph import Graph, Node
 from ..tracer.op import Output
 from ..tracer.plain import dataclass, field
 from .kernel import Size
+from .lower import lower
 from .views import Read, identity, inlinable, space_of
 
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
@@ -79,8 +80,16 @@ def is_turned(graph: Graph, index: int) -> bool:
 
 
 def is_supported(graph: Graph) -> bool:
-    """Whether every op of a lowered graph has a template here."""
-    return all(n.op in TEMPLATES or inlinable(graph, n) for n in graph.nodes)
+    """Whether every op of a lowered graph has a template here, those in mapped bodies included."""
+    return all(is_known(graph, n) for n in graph.nodes)
+
+
+def is_known(graph: Graph, node: Node) -> bool:
+    """Whether a node of a lowered graph has a template, and the body that it maps as well."""
+    if node.op == "map":
+        body = node.param("body")
+        return not has_strange_dtype(body) and is_supported(lower(body))
+    return node.op in TEMPLATES or inlinable(graph, node)
 
 
 class Placed:

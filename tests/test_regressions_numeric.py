@@ -126,3 +126,20 @@ def test_a_python_integer_must_fit_the_dtype_it_is_put_into(function):
 @pytest.mark.parametrize(("low", "high"), [(-1, 300), (-1, 3), (2, 255), (None, 1000)])
 def test_integer_bounds_beyond_the_dtype_clip_nothing(low, high):
     agrees(lambda x: np.clip(x, low, high), np.array([0, 5, 255], np.uint8))
+
+
+def test_what_is_known_of_a_size_stays_known_when_it_gets_another_name():
+    """`v[:1]` was known to be of length 1 before the two lengths of x were known to be equal."""
+
+    def f(x):
+        u = x.copy()[:, :] * 2
+        h = u.T.copy()
+        y = x + x.T
+        v = np.sin(h)
+        return np.sum(v * v[:1, :] + y)
+
+    x = np.random.default_rng(0).normal(size=(3, 3))
+    found = nt.grad(f)(x)
+    step = np.random.default_rng(1).normal(size=(3, 3))
+    difference = (f(x + 1e-6 * step) - f(x - 1e-6 * step)) / 2e-6
+    np.testing.assert_allclose(np.sum(found * step), difference, rtol=1e-7)

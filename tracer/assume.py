@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context import user_loc
-from .dims import RELATIONS, Atom, Dim, evaluate_size, lower_bound, solve_for_atoms, substitute
+from .dims import RELATIONS, Atom, Dim, atom, evaluate_size, lower_bound, solve_for_atoms, substitute
 from .graph import Guard, Node, Why
 
 
@@ -36,7 +36,12 @@ class SizeFacts:
         return evaluate_size(size, self._numbers)
 
     def canonical(self, size: int | Dim) -> int | Dim:
-        return substitute(size, self._learned)
+        """`size` in the names that equal sizes share, as far as equalities are known."""
+        while True:  # a name inside of min(1, a.1) may give way to one that something is known of: min(1, a.0)
+            known = substitute(size, self._learned)
+            if known == size:
+                return known
+            size = known
 
     def bounds(self) -> dict[Atom, int]:
         return self._bounds
@@ -116,7 +121,14 @@ class SizeFacts:
         equal = (relation, outcome) in (("==", True), ("!=", False))
         if equal:
             solved = solve_for_atoms(difference)
-            self._learned = {k: substitute(v, solved) for k, v in self._learned.items()} | solved
+            learned = {key: substitute(value, solved) for key, value in self._learned.items()}
+            for known, value in list(learned.items()):
+                moved = substitute(atom(known), solved)  # what is known of min(1, a.1) is known of min(1, a.0) then
+                if isinstance(moved, Dim) and len(moved.terms) == 1 and len(moved.terms[0][0]) == 1:
+                    (other,) = moved.terms[0][0]
+                    if moved == atom(other):
+                        learned.setdefault(other, value)
+            self._learned = learned | solved
         else:
             self._learn_bound(relation, difference, outcome)
 

@@ -282,6 +282,15 @@ def substitute(size: int | Dim, values: Mapping[Any, int | Dim]) -> int | Dim:
             else:
                 rebuild: Callable[[Any, Any], Any] = _REBUILD[a[0]]
                 part = rebuild(substitute(a[1], values), substitute(a[2], values))
+                # min(1, a.1) may have become min(1, a.0), of which something is known
+                if (
+                    isinstance(part, Dim)
+                    and len(part.terms) == 1
+                    and part.terms[0][1] == 1
+                    and len(part.terms[0][0]) == 1
+                ):
+                    (made,) = part.terms[0][0]
+                    part = values.get(made, part) if not isinstance(made, str) else part
             product = _multiply(product, part)
         total = _add(total, product)
     return total
